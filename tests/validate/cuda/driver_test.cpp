@@ -180,6 +180,20 @@ TEST_F(CudaDevice, ATraceNamesKernelsByTheirLabels) {
   EXPECT_LE(spans[0].end, spans[1].begin);
 }
 
+TEST_F(CudaDevice, ATraceThatWasNeverEndedDoesNotPreventTheNext) {
+  driver().begin_trace();
+  driver().label(1);
+  driver().spin(stream(), std::chrono::microseconds(50));
+  ASSERT_TRUE(driver().finish(patience));
+  driver().begin_trace();  // the run that began the first trace has failed
+  driver().label(2);
+  driver().spin(stream(), std::chrono::microseconds(50));
+  ASSERT_TRUE(driver().finish(patience));
+  const std::vector<DeviceSpan> spans = driver().end_trace();
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_EQ(spans[0].label, 2U);
+}
+
 TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
   const Panel to = new_panel(8, 8, DType::fp32);

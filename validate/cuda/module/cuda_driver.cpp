@@ -359,7 +359,10 @@ void CudaDriver::label(std::uint64_t id) {
   }
 }
 
-void CudaDriver::begin_trace() { tracer_ = make_tracer(); }
+void CudaDriver::begin_trace() {
+  tracer_.reset();  // ends the trace of a run that failed, because only one tracer may exist at a time
+  tracer_ = make_tracer();
+}
 
 std::vector<DeviceSpan> CudaDriver::end_trace() {
   require(tracer_ != nullptr, "a trace is ended that was not begun");
