@@ -659,6 +659,48 @@ TEST(SoftwareGpuNccl, ANonblockingGroupContinuesInAnotherThread) {
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
+/// Returns a graph that holds one all-reduce, whose communicator is connected before the capture.
+cudaGraphExec_t graph_of_all_reduce(ncclComm_t comm, cudaStream_t stream) {
+  auto* const at = new_memory<float>(4);
+  const auto issue = [&] { EXPECT_EQ(ncclAllReduce(at, at, 4, ncclFloat32, ncclSum, comm, stream), ncclSuccess); };
+  issue();
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  issue();
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  return executable;
+}
+
+TEST(SoftwareGpuNccl, ACommunicatorEndsAfterTheGraphsThatHoldItsOperations) {
+  on_ranks(1, [](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {
+    cudaGraphExec_t graph = graph_of_all_reduce(comm, stream);
+    std::atomic<bool> is_destroyed = false;
+    std::thread destroyer([&] {
+      std::this_thread::sleep_for(100ms);
+      is_destroyed = true;
+      EXPECT_EQ(cudaGraphExecDestroy(graph), cudaSuccess);
+    });
+    EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+    EXPECT_TRUE(is_destroyed.load());
+    destroyer.join();
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+TEST(SoftwareGpuNccl, AnAbortWhileAGraphHoldsAnOperationEndsTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(on_ranks(1,
+                        [](int /*rank*/, ncclComm_t comm, cudaStream_t stream) {
+                          static_cast<void>(graph_of_all_reduce(comm, stream));
+                          static_cast<void>(ncclCommAbort(comm));
+                        }),
+               "a communicator ends before a graph that holds its operations");
+}
+
 /// Memory of one page that is a window of the communicator.
 struct Window {
   ncclComm_t comm;

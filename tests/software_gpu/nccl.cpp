@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it reports, by default 2.30.7; a call of a
 // function that this version lacks ends the process. Groups of non-blocking communicators are issued by another thread;
+// a communicator ends only after all graphs that hold its operations, even when it is aborted;
 // the first message between two ranks connects them, which needs both ranks and an idle device; operations of a
 // communicator run in the order of issue, and so do those of all communicators of a device before 2.26 or without
 // NCCL_LAUNCH_ORDER_IMPLICIT=1.
@@ -270,6 +271,26 @@ cudaError_t carry_out(ncclComm& comm, const std::vector<Operation>& operations) 
   return cudaSuccess;
 }
 
+/// Returns a reference that a graph keeps for as long as it exists; null outside of captures.
+std::shared_ptr<ncclComm> graph_reference(ncclComm& comm, cudaStream_t stream) {
+  if (!software_gpu::is_captured(stream)) {
+    return nullptr;
+  }
+  ++comm.captured;
+  return {&comm, [](ncclComm* captured_from) { --captured_from->captured; }};
+}
+
+/// Waits for the graphs that hold operations of an aborted communicator. Ends the process if one of them stays, because
+/// NCCL would wait forever.
+void wait_for_graphs(const ncclComm& comm) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(software_gpu::settings().patience_ms);
+  while (comm.captured > 0) {
+    software_gpu::check(Clock::now() < deadline, "a communicator ends before a graph that holds its operations");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
   if (const ncclResult_t status = connect(comm, operations); status != ncclSuccess) {
     return status;
@@ -283,7 +304,7 @@ ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
                                      .name = is_message ? "ncclDevKernel_SendRecv" : "ncclDevKernel_Collective",
                                      .ctas = 4,
                                      .run =
-                                         [&comm, operations, counted] {
+                                         [&comm, operations, counted, reference = graph_reference(comm, stream)] {
                                            const cudaError_t ended = carry_out(comm, operations);
                                            comm.operations -= counted;
                                            return ended;
@@ -531,8 +552,9 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
     return status;
   }
   return run(lock, *comm, [comm] {
-    while (comm->operations > 0) {
+    while (comm->operations > 0 || comm->captured > 0) {
       if (comm->aborted) {
+        wait_for_graphs(*comm);
         throw software_gpu::Aborted{};
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -568,6 +590,9 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->mesh->wake();
   }
   join(lock, *comm);
+  lock.unlock();
+  wait_for_graphs(*comm);
+  lock.lock();
   comm->alive = false;
   return ncclSuccess;
 }

@@ -46,6 +46,7 @@ struct ncclComm {
   bool has_puts = false;  // a put or a wait for signals has been issued
 
   std::atomic<int> operations = 0;  // not yet ended
+  std::atomic<int> captured = 0;    // operations in graphs that exist or run
 
   std::mutex signal_mutex;
   std::condition_variable signal_changed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -239,6 +240,36 @@ TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {
   EXPECT_FALSE(spans.empty());
   for (const DeviceSpan& span : spans) {
     EXPECT_EQ(span.label, 5U) << span.name;
+  }
+}
+
+TEST_F(CudaDevice, ANetworkEndsThoughGraphsHoldItsMessages) {
+  if (!module().has_nccl()) {
+    GTEST_SKIP() << "built without NCCL";
+  }
+  const Matrix<float> values = some_values(8, 8, DType::fp32, 12);
+  const std::array sends{MessageEnd{0, put(values, DType::fp32)}};
+  for (const bool aborts : {false, true}) {
+    std::unique_ptr<Network> network = module().connect(driver(), module().make_key(), 0, 1, {.graphs = true});
+    const std::array receives{MessageEnd{0, new_panel(8, 8, DType::fp32)}};
+    const std::array lanes{network->split(0), network->split(0)};
+    const auto exchange = [&] {
+      for (const std::size_t lane : lanes) {
+        network->exchange(lane, stream(), sends, receives);
+      }
+    };
+    exchange();  // the first exchange connects
+    ASSERT_TRUE(driver().finish(patience));
+    driver().begin_capture(stream());
+    exchange();
+    const GraphId graph = driver().end_capture();
+    driver().launch(stream(), graph);
+    EXPECT_EQ(get(receives[0].data), values);
+    if (aborts) {
+      network->abort();
+    }
+    network.reset();  // NCCL waits here for graphs that hold its operations
+    EXPECT_THROW(driver().launch(stream(), graph), std::runtime_error);
   }
 }
 

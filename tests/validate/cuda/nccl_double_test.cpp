@@ -36,6 +36,7 @@ class DeviceDouble final : public NcclDevice {
   [[nodiscard]] cudaStream_t stream_of(StreamId /*id*/) const override { return nullptr; }
   void take_memory_from(std::shared_ptr<MemorySource> source) override { source_ = std::move(source); }
   void take_plain_memory() override { source_.reset(); }
+  void end_graphs() override {}
 
   [[nodiscard]] MemorySource& memory() { return *source_; }
   [[nodiscard]] std::shared_ptr<MemorySource> source() const { return source_; }

@@ -346,8 +346,15 @@ GraphId CudaDriver::end_capture() {
 }
 
 void CudaDriver::launch(StreamId stream, GraphId graph) {
-  require(position_of(graph) < graphs_.size(), "a graph is launched that was not captured");
+  require(position_of(graph) < graphs_.size() && graphs_[position_of(graph)] != nullptr,
+          "a graph is launched that was not captured, or ended with its network");
   require(cudaGraphLaunch(graphs_[position_of(graph)].get(), stream_of(stream)), "cudaGraphLaunch");
+}
+
+void CudaDriver::end_graphs() {
+  for (OwnedGraph& graph : graphs_) {
+    graph.reset();  // the vector keeps its size, so that later graphs have new ids
+  }
 }
 
 void CudaDriver::make_current() { require(cudaSetDevice(device_), "cudaSetDevice"); }

@@ -81,6 +81,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   [[nodiscard]] cudaStream_t stream_of(StreamId id) const override { return stream(id).handle.get(); }
   void take_memory_from(std::shared_ptr<MemorySource> source) override { source_ = std::move(source); }
   void take_plain_memory() override { source_ = std::make_shared<PlainMemory>(); }
+  void end_graphs() override;
 
  private:
   /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
@@ -125,7 +126,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   Partitions partitions_;
   std::vector<Stream> streams_;
   std::vector<Event> events_;
-  std::vector<OwnedGraph> graphs_;
+  std::vector<OwnedGraph> graphs_;  // null after end_graphs()
   LabelRange range_;
   std::unique_ptr<Tracer> tracer_;
 };

@@ -25,6 +25,10 @@ class NcclDevice {
   virtual void take_memory_from(std::shared_ptr<MemorySource> source) = 0;
   /// Allocates plain device memory from now on.
   virtual void take_plain_memory() = 0;
+  /// Destroys all captured graphs, because NCCL ends a communicator only after the graphs that hold its operations, and
+  /// aborts it only then, too. Their ids become invalid. Does not wait: CUDA frees a running graph once it ends. May be
+  /// called from another thread while the device's own thread waits for NCCL.
+  virtual void end_graphs() = 0;
 };
 
 }  // namespace commfuse::validate

@@ -5,7 +5,9 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "model/units.h"
@@ -24,7 +26,9 @@ void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const
 /// Calls on blocking communicators. Used by one thread.
 class NcclCalls {
  public:
-  NcclCalls(const NcclLibrary& nccl, Duration patience) : nccl_(nccl), patience_(patience) {}
+  /// Runs `before_abort` before it aborts a communicator, in the thread that aborts.
+  NcclCalls(const NcclLibrary& nccl, Duration patience, std::function<void()> before_abort)
+      : nccl_(nccl), patience_(patience), before_abort_(std::move(before_abort)) {}
 
   [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
 
@@ -37,7 +41,10 @@ class NcclCalls {
   template <class Call>
   void run(ncclComm_t comm, const char* what, Duration patience, const Call& call) {
     ncclResult_t status = ncclSuccess;
-    const auto abort = [this, comm] { static_cast<void>(nccl_.comm_abort(comm)); };
+    const auto abort = [this, comm] {
+      before_abort_();
+      static_cast<void>(nccl_.comm_abort(comm));
+    };
     if (watchdog_.watch(patience, abort, [&] { status = call(); })) {
       aborted_.push_back(comm);
       refuse(what, patience);
@@ -57,6 +64,7 @@ class NcclCalls {
 
   const NcclLibrary& nccl_;
   Duration patience_;
+  std::function<void()> before_abort_;
   std::vector<ncclComm_t> aborted_;
   Watchdog watchdog_;
 };

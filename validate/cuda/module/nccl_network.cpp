@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "validate/cuda/module/failures.h"
@@ -190,7 +191,7 @@ NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const Netw
       member_(member),
       options_(options),
       versions_(versions_of(nccl)),
-      calls_(std::make_shared<NcclCalls>(nccl, options.patience)) {
+      calls_(std::make_shared<NcclCalls>(nccl, options.patience, [&device] { device.end_graphs(); })) {
   if (const std::string sentence = refused(options, versions_); !sentence.empty()) {
     throw std::runtime_error(sentence);
   }
@@ -246,6 +247,7 @@ std::size_t NcclNetwork::split(int color) {
 }
 
 NcclNetwork::~NcclNetwork() {
+  device_.end_graphs();
   if (memory_ != nullptr) {
     device_.take_plain_memory();
     try {
@@ -429,11 +431,22 @@ void NcclNetwork::abort() {
   if (memory_ != nullptr) {
     memory_->abandon();
   }
-  for (; !communicators_.empty(); communicators_.pop_back()) {
-    if (*communicators_.back() != nullptr) {
-      static_cast<void>(nccl_.comm_abort(*communicators_.back()));
+  device_.end_graphs();
+  // A graph that still runs may hold operations of several lanes and ends once all of them are aborted. NCCL waits for
+  // that graph in the abort of each lane, so the lanes are aborted at the same time, and their parent after them.
+  std::vector<std::thread> aborts;
+  for (std::size_t i = 1; i < communicators_.size(); ++i) {
+    if (ncclComm_t lane = *communicators_[i]; lane != nullptr) {
+      aborts.emplace_back([this, lane] { static_cast<void>(nccl_.comm_abort(lane)); });
     }
   }
+  for (std::thread& thread : aborts) {
+    thread.join();
+  }
+  if (!communicators_.empty() && *communicators_.front() != nullptr) {
+    static_cast<void>(nccl_.comm_abort(*communicators_.front()));
+  }
+  communicators_.clear();
 }
 
 ncclComm_t NcclNetwork::comm(std::size_t communicator) {
