@@ -103,6 +103,25 @@ TEST_F(CudaDevice, AGraphOfTwoStreamsRunsTheIssuedWork) {
   EXPECT_GE(driver().elapsed(forked, joined), std::chrono::milliseconds(1));
 }
 
+TEST_F(CudaDevice, AGraphKeepsMemoryThatLaterWorkOfItsStreamReplaces) {
+  const auto bounced = [](const Panel& from, const Panel& to) {  // converts, so it needs memory on the device
+    return MoveCall{.parts = {{from, to}}, .wire = DType::bf16, .link = {.kind = LinkKind::bounce, .ctas = 1}};
+  };
+  const Matrix<float> values = some_values(8, 8, DType::fp32, 13, true);
+  const Panel from = put(values, DType::fp32);
+  const Panel to = new_panel(8, 8, DType::fp32);
+  driver().move(stream(), bounced(from, new_panel(8, 8, DType::fp32)));
+  ASSERT_TRUE(driver().finish(patience));
+  driver().begin_capture(stream());
+  driver().move(stream(), bounced(from, to));
+  const GraphId graph = driver().end_capture();
+  const Panel large = put(some_values(64, 64, DType::fp32, 14, true), DType::fp32);
+  driver().move(stream(), bounced(large, new_panel(64, 64, DType::fp32)));  // needs more memory
+  ASSERT_TRUE(driver().finish(patience));
+  driver().launch(stream(), graph);
+  EXPECT_EQ(get(to), values);
+}
+
 TEST_F(CudaDevice, LibraryGemmsOfIntegersAreExact) {
   for (unsigned variant = 0; variant < 8; ++variant) {
     ProductCall call{.transpose_a = (variant & 1U) != 0,

@@ -408,6 +408,9 @@ void CudaDriver::require_open(const char* what) const {
 void* CudaDriver::room(Stream& owner, std::size_t bytes) {
   if (owner.room_bytes < bytes) {
     require_open("memory for attention or a link");
+    if (owner.room != nullptr && !graphs_.empty()) {
+      former_rooms_.push_back(std::move(owner.room));
+    }
     owner.room.reset();  // freeing waits for the device
     owner.room = new_device_memory(bytes);
     owner.room_bytes = bytes;

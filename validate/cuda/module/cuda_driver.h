@@ -90,7 +90,7 @@ class CudaDriver final : public Driver, public NcclDevice {
     std::optional<std::size_t> partition;  // partition of the stream
     OwnedMemory workspace;                 // workspace of cuBLASLt
     OwnedMemory note;                      // start of a paced move, and counts
-    OwnedMemory room;                      // memory for attention and bounces; it never shrinks
+    OwnedMemory room;                      // memory for attention and bounces; it never shrinks, but may move
     std::size_t room_bytes = 0;
     std::unique_ptr<Bounce> bounce;
   };
@@ -126,7 +126,8 @@ class CudaDriver final : public Driver, public NcclDevice {
   Partitions partitions_;
   std::vector<Stream> streams_;
   std::vector<Event> events_;
-  std::vector<OwnedGraph> graphs_;  // null after end_graphs()
+  std::vector<OwnedGraph> graphs_;         // null after end_graphs()
+  std::vector<OwnedMemory> former_rooms_;  // memory of streams whose addresses graphs may hold
   LabelRange range_;
   std::unique_ptr<Tracer> tracer_;
 };
