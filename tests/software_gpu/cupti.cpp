@@ -36,6 +36,7 @@ std::size_t size_of(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2: return sizeof(CUpti_ActivityMemcpyPtoP4);
     default: return 0;
   }
 }
@@ -70,6 +71,17 @@ class Tracing final : public software_gpu::Watcher {
                                           .gridZ = 1,
                                           .name = kept(work.name),
                                           .graphNodeId = work.node}));
+      return;
+    }
+    if (work.between_gpus) {
+      add(CUPTI_ACTIVITY_KIND_MEMCPY2,
+          bytes_of(CUpti_ActivityMemcpyPtoP4{.kind = CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                             .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP,
+                                             .start = begin,
+                                             .end = end,
+                                             .correlationId = work.correlation,
+                                             .graphNodeId = work.node,
+                                             .channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY}));
       return;
     }
     const bool on_device = work.direction == cudaMemcpyDeviceToDevice;

@@ -64,6 +64,7 @@ struct Work {
   std::string name;
   unsigned ctas = 0;
   cudaMemcpyKind direction = cudaMemcpyDeviceToDevice;  // direction of a copy
+  bool between_gpus = false;                            // a copy to or from another GPU
   /// Runs on a thread of the device. Any result other than cudaSuccess is the device's error from then on.
   std::function<cudaError_t()> run;
   std::shared_ptr<Line> line{};

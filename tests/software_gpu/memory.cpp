@@ -162,6 +162,12 @@ class Memory {
     return block != nullptr && !block->is_gone() && block->device == device &&
            number_of(at) + bytes <= start_ + block->bytes;
   }
+  /// True for memory of another process, which is memory of another GPU.
+  [[nodiscard]] bool is_opened(const void* at) {
+    const std::lock_guard lock(mutex_);
+    const MemoryBlock* block = find(at);
+    return block != nullptr && block->opened;
+  }
   /// True for memory of any device, freed or not.
   [[nodiscard]] bool is_of_a_device(const void* at) {
     const std::lock_guard lock(mutex_);
@@ -299,10 +305,15 @@ cudaError_t enqueue_copy(const Copy& request, cudaMemcpyKind kind, cudaStream_t 
   if (!is_in_stated_memory(request.to, request, device) || !is_in_stated_memory(request.from, request, device)) {
     return cudaErrorInvalidValue;
   }
-  return enqueue(stream, {.kind = WorkKind::copy, .name = "a copy", .direction = kind, .run = [request, device] {
-                            hold().wait();
-                            return copy(request, device);
-                          }});
+  const auto run = [request, device] {
+    hold().wait();
+    return copy(request, device);
+  };
+  return enqueue(stream, {.kind = WorkKind::copy,
+                          .name = "a copy",
+                          .direction = kind,
+                          .between_gpus = memory().is_opened(request.to.at) || memory().is_opened(request.from.at),
+                          .run = run});
 }
 
 Copy copy_of(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,

@@ -83,13 +83,16 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
   if (!are_in_stated_memory()) {
     return reported(cudaErrorInvalidValue);
   }
-  return reported(enqueue(stream, {.kind = WorkKind::copy, .name = "a copy between GPUs", .run = [=] {
-                                     if (!are_in_stated_memory()) {
-                                       return cudaErrorIllegalAddress;
-                                     }
-                                     std::memmove(to, from, bytes);
-                                     return cudaSuccess;
-                                   }}));
+  const auto copy = [=] {
+    if (!are_in_stated_memory()) {
+      return cudaErrorIllegalAddress;
+    }
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+  };
+  return reported(enqueue(
+      stream,
+      {.kind = WorkKind::copy, .name = "a copy between GPUs", .between_gpus = to_device != from_device, .run = copy}));
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {

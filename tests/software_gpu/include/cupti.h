@@ -25,12 +25,14 @@ enum CUpti_ActivityKind {
   CUPTI_ACTIVITY_KIND_DRIVER = 4,
   CUPTI_ACTIVITY_KIND_RUNTIME = 5,
   CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL = 10,
+  CUPTI_ACTIVITY_KIND_MEMCPY2 = 22,
   CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION = 39,
 };
 enum CUpti_ActivityMemcpyKind {
   CUPTI_ACTIVITY_MEMCPY_KIND_HTOD = 1,
   CUPTI_ACTIVITY_MEMCPY_KIND_DTOH = 2,
   CUPTI_ACTIVITY_MEMCPY_KIND_DTOD = 8,
+  CUPTI_ACTIVITY_MEMCPY_KIND_PTOP = 10,
 };
 enum CUpti_ActivityFlag { CUPTI_ACTIVITY_FLAG_FLUSH_FORCED = 1 };
 enum CUpti_ChannelType { CUPTI_CHANNEL_TYPE_COMPUTE = 1, CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY = 2 };
@@ -86,6 +88,15 @@ struct alignas(8) CUpti_ActivityMemcpy6 {
   std::uint32_t correlationId;
   std::uint64_t start;
   std::uint64_t end;
+  std::uint64_t graphNodeId;
+  CUpti_ChannelType channelType;
+};
+struct alignas(8) CUpti_ActivityMemcpyPtoP4 {
+  CUpti_ActivityKind kind;
+  std::uint8_t copyKind;
+  std::uint64_t start;
+  std::uint64_t end;
+  std::uint32_t correlationId;
   std::uint64_t graphNodeId;
   CUpti_ChannelType channelType;
 };

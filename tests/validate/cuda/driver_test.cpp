@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/validate/cuda/on_device.h"
+#include "validate/cuda/copier.h"
 #include "validate/values/arithmetic.h"
 
 namespace commfuse::validate {
@@ -237,6 +240,40 @@ TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   EXPECT_EQ(spans[1].name, "copy device to host");
   EXPECT_TRUE(spans[1].by_copy_engine);
   EXPECT_EQ(spans[2].name, "copy host to device");
+}
+
+/// The first device of a machine with several GPUs. The software GPU reads their number once, so tests are skipped that
+/// run after a test with one GPU in the same process.
+class CudaDevices : public CudaDevice {
+ protected:
+  void SetUp() override {
+    ::setenv("SOFTWARE_GPU_DEVICES", "2", 1);  // NOLINT(concurrency-mt-unsafe): no other thread reads it
+    CudaDevice::SetUp();
+    if (!IsSkipped() && module().devices() < 2) {
+      GTEST_SKIP() << "only one GPU";
+    }
+  }
+  void TearDown() override { ::unsetenv("SOFTWARE_GPU_DEVICES"); }  // NOLINT(concurrency-mt-unsafe): as above
+};
+
+TEST_F(CudaDevices, ATraceNamesCopiesBetweenThem) {
+  const std::unique_ptr<Copier> copier = module().make_copier(patience);
+  if (!copier->reaches(0, 1)) {
+    GTEST_SKIP() << "these GPUs cannot access each other";
+  }
+  copier->make_room({1024});
+  const std::array copies{TimedCopy{.issuer = 0, .from = 0, .to = 1, .bytes = {1024}}};
+  driver().begin_trace();
+  driver().label(4);
+  copier->check(copies);
+  const std::vector<DeviceSpan> spans = driver().end_trace();
+  constexpr std::string_view name = "copy between GPUs";
+  const auto copy = std::ranges::find(spans, name, &DeviceSpan::name);
+  ASSERT_NE(copy, spans.end());
+  EXPECT_EQ(std::ranges::count(spans, name, &DeviceSpan::name), 1);
+  EXPECT_EQ(copy->label, 4U);
+  EXPECT_LE(copy->begin, copy->end);
+  EXPECT_TRUE(copy->by_copy_engine);
 }
 
 TEST_F(CudaDevice, ATraceNamesMessagesOfNcclByTheirLabels) {

@@ -29,6 +29,7 @@ using CopyRecord = CUpti_ActivityMemcpy6;
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 #endif
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 
 const CuptiLibrary& cupti() { return CuptiLibrary::instance(); }
 
@@ -51,9 +52,9 @@ std::uint64_t CUPTIAPI host_time() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-constexpr std::array kinds{CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME,
-                           CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                           CUPTI_ACTIVITY_KIND_MEMCPY};
+constexpr std::array kinds{
+    CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER,
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,    CUPTI_ACTIVITY_KIND_MEMCPY,  CUPTI_ACTIVITY_KIND_MEMCPY2};
 constexpr CUpti_ExternalCorrelationKind label_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 constexpr std::size_t buffer_bytes = std::size_t{8} << 20U;
 
@@ -216,6 +217,14 @@ void CuptiTracer::take(const CUpti_Activity& record) {
     traced_.push_back({.span = {.begin = static_cast<std::int64_t>(copy.start),
                                 .end = static_cast<std::int64_t>(copy.end),
                                 .name = name_of_copy(copy.copyKind),
+                                .by_copy_engine = copy.channelType == CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY},
+                       .correlation = copy.correlationId,
+                       .node = copy.graphNodeId});
+  } else if (record.kind == CUPTI_ACTIVITY_KIND_MEMCPY2) {  // CUPTI does not report these copies as MEMCPY
+    const auto& copy = reinterpret_cast<const PeerCopyRecord&>(record);
+    traced_.push_back({.span = {.begin = static_cast<std::int64_t>(copy.start),
+                                .end = static_cast<std::int64_t>(copy.end),
+                                .name = "copy between GPUs",
                                 .by_copy_engine = copy.channelType == CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY},
                        .correlation = copy.correlationId,
                        .node = copy.graphNodeId});
