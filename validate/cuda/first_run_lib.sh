@@ -124,6 +124,7 @@ ours_in() { LD_LIBRARY_PATH=$libraries timeout -k 5 "$1" "$programs/$2" "${@:3}"
 # hardware_of NAME: prints our hardware file for a GPU, given the name from its driver; nothing for an unknown GPU.
 hardware_of() {
   case $1 in
+    *MIG*) ;;  # a slice of a GPU
     *GH200*) echo gh200 ;;
     *H200*NVL*) ;;
     *H200*) echo h200-sxm ;;
@@ -146,7 +147,7 @@ hardware_of() {
 # Sets `hardware`: FIRST_RUN_HARDWARE, else the file for the GPU that doctor or, failing that, nvidia-smi reports.
 recognise_hardware() {
   hardware=${FIRST_RUN_HARDWARE:-$(hardware_of "$gpu")}
-  if [[ -z $hardware ]]; then
+  if [[ -z $hardware && $gpu != *MIG* ]]; then  # nvidia-smi names the whole GPU of a slice
     hardware=$(hardware_of "$(timeout 20 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)")
   fi
   if [[ -z $hardware ]]; then

@@ -119,11 +119,19 @@ std::vector<Size> product_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
+/// Returns the positive numbers. Small GPUs, such as slices of MIG, have too few multiprocessors for the others, which
+/// drivers take for all multiprocessors.
+std::vector<int> positive_only(std::vector<int> numbers) {
+  std::erase_if(numbers, [](int number) { return number <= 0; });
+  return numbers;
+}
+
 /// Returns the number of all multiprocessors, and the numbers that communication kernels of several sizes leave free.
 std::vector<int> budgets(Device& device, const ProbeOptions& options) {
   const int available = device.driver().facts().multiprocessors;
-  return options.quick ? std::vector{available, available - 16}
-                       : std::vector{available, available - 4, available - 8, available - 16, available - 32};
+  return positive_only(options.quick
+                           ? std::vector{available, available - 16}
+                           : std::vector{available, available - 4, available - 8, available - 16, available - 32});
 }
 
 std::vector<std::pair<std::string, std::string>> named(const Size& size) {
@@ -301,6 +309,9 @@ std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& opt
   Interference probe(device, options);
   std::vector<ProbeRow> rows;
   for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
+    if (ctas >= device.driver().facts().multiprocessors) {
+      break;  // the copy would leave no multiprocessor to the GEMM
+    }
     probe.measure(ctas, true, false, rows);
     probe.measure(ctas, false, true, rows);
     probe.measure(ctas, true, true, rows);
@@ -411,7 +422,7 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
   const Size size{4096, 7168, 8192};
   const int available = driver.facts().multiprocessors;
   std::vector<ProbeRow> rows;
-  for (const int requested : {available / 2, available - 16}) {
+  for (const int requested : positive_only({available / 2, available - 16})) {
     Partition partition;
     try {
       partition = driver.make_partition(requested);

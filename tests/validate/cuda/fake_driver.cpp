@@ -269,7 +269,7 @@ std::vector<std::size_t> FakeCluster::members(std::size_t communicator, std::siz
 DeviceFacts FakeDriver::facts() const {
   return {.name = cluster_.options().name,
           .uuid = fmt::format("GPU-{}", rank_),
-          .multiprocessors = 132,
+          .multiprocessors = cluster_.options().multiprocessors,
           .capability = 90,
           .memory = {1 << 30}};
 }

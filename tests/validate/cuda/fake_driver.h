@@ -3,7 +3,7 @@
 // allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or compute wrongly without an error,
 // throws here: memory requests under a closed gate, and anything loaded or connected on first use, such as kernels of
 // cuBLASLt and NCCL's channels, behind a gate or in a capture. NCCL's sums are rounded to the dtype of the wire at
-// every hop, and every rank adds in its own order. Multiprocessors come in groups of eight, 132 in total.
+// every hop, and every rank adds in its own order. Multiprocessors come in groups of eight, by default 132 in total.
 #pragma once
 
 #include <chrono>
@@ -52,6 +52,7 @@ struct FakeOptions {
   /// Calls take the times that stated_costs.h states; otherwise every call takes a microsecond.
   bool stated_times = false;
   std::string name = "a fake device";
+  int multiprocessors = 132;
 };
 
 /// One or several devices, each used by its own thread. Any waiting thread does the work of all devices.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "tests/validate/cuda/fake_driver.h"
@@ -72,6 +73,25 @@ TEST(Probes, HalfAndMostOfAnH100AreReservedInSequence) {
   EXPECT_EQ(value(rows[0], "set_apart"), "72");
   EXPECT_EQ(value(rows[2], "multiprocessors"), "116");
   EXPECT_EQ(value(rows[2], "set_apart"), "120");
+}
+
+TEST(Probes, ASmallGpuHasNoRowsOfMultiprocessorsThatItLacks) {
+  FakeCluster cluster(test::FakeOptions{.max_work = 0.0, .multiprocessors = 16});
+  Device device(cluster.device(0));
+  const auto values = [&](std::string_view stage, std::string_view parameter) {
+    std::set<std::string> values_of_rows;
+    for (const ProbeRow& row : stage_named(stage).run(device, {.repetitions = 1, .quick = true})) {
+      for (const auto& [name, value] : row.parameters) {
+        if (name == parameter) {
+          values_of_rows.insert(value);
+        }
+      }
+    }
+    return values_of_rows;
+  };
+  EXPECT_EQ(values("products", "multiprocessors"), std::set<std::string>{"16"});
+  EXPECT_EQ(values("interference", "ctas"), std::set<std::string>{"4"});
+  EXPECT_EQ(values("partitions", "multiprocessors"), std::set<std::string>{"8"});
 }
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
