@@ -207,7 +207,8 @@ void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::strin
                {"on", "off"});
   offers_words(command
                    .add_option("--cta-policy", arguments.cta_policy,
-                               "nccl: policy for the SMs of collectives: default, efficiency, zero")
+                               "nccl: policy for the SMs of collectives: default, efficiency, zero (copy engines where "
+                               "NCCL has them, from 2.28; registers buffers as symmetric windows)")
                    ->group(group)
                    ->capture_default_str(),
                {"default", "efficiency", "zero"});
@@ -613,6 +614,11 @@ std::string GpuCrew::in_words() const {
     return text + "copies into peers' memory";
   }
   text += fmt::format("NVLS {}, NCCL {} at run time", network_options_.nvls ? "on" : "off", network_->version());
+  if (network_options_.cta_policy != 0) {
+    const int policy = network_options_.cta_policy;
+    const auto policy_of = [](const auto& entry) { return entry.second; };
+    text += fmt::format(", CTA policy {}", std::ranges::find(cta_policies, policy, policy_of)->first);
+  }
   if (network_options_.least_p2p_channels > 0) {
     text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);
   }

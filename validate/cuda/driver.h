@@ -271,7 +271,7 @@ struct NetworkOptions {
   int max_ctas = 0;  ///< Limit for collectives; 0: NCCL's choice.
   int least_p2p_channels = 0;
   bool nvls = true;
-  int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero
+  int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero, which implies registered windows (NCCL 2.28.3)
   /// Memory that the driver allocates from then on is registered with NCCL, on all ranks in the same way.
   bool registered = false;
   bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).

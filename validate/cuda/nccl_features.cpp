@@ -53,8 +53,8 @@ std::string refused(const NetworkOptions& options, const NcclVersions& versions)
 
 bool registers_windows(const NetworkOptions& options, const NcclVersions& versions) {
   const bool without_ctas = options.cta_policy == 2 && has(versions, NcclFeature::zero_cta_policy);
-  return options.puts ||
-         (options.registered && has(versions, NcclFeature::windows) && (options.windows || without_ctas));
+  const bool requested = options.registered && options.windows && has(versions, NcclFeature::windows);
+  return options.puts || without_ctas || requested;
 }
 
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions) {

@@ -225,6 +225,19 @@ TEST_F(NcclDoubleTest, BuffersBecomeWindowsOnRequest) {
   memory->release(at);
 }
 
+TEST_F(NcclDoubleTest, CollectivesWithoutCtasHaveWindows) {
+  connect({.cta_policy = 2});
+  EXPECT_TRUE(network().has_windows());
+  static_cast<void>(network().split(0));
+  ASSERT_NE(device().source(), nullptr);
+  void* const at = device().memory().allocate(1);
+  ASSERT_EQ(facts().registrations.size(), 1U);
+  EXPECT_TRUE(facts().registrations[0].window);
+  const std::shared_ptr<MemorySource> memory = device().source();
+  disconnect();
+  memory->release(at);
+}
+
 TEST_F(NcclDoubleTest, PutsAreRefusedWhereTheLibraryLacksThem) {
   EXPECT_EQ(nccl().put_signal, nullptr);
   EXPECT_EQ(thrown_by([&] { connect({.puts = true}); }),

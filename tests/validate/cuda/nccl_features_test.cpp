@@ -59,6 +59,9 @@ TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   EXPECT_FALSE(registers_windows({.registered = true}, same_versions(2, 30, 7)));
   EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 28, 3)));
   EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 27, 5)));
+  EXPECT_TRUE(registers_windows({.cta_policy = 2}, same_versions(2, 28, 3)));  // NCCL ignores the policy without them
+  EXPECT_FALSE(registers_windows({.cta_policy = 2}, same_versions(2, 27, 5)));
+  EXPECT_FALSE(registers_windows({.cta_policy = 1}, same_versions(2, 30, 7)));
   EXPECT_TRUE(registers_windows({.puts = true}, same_versions(2, 29, 2)));
   EXPECT_EQ(
       notes_on(windows, same_versions(2, 26, 5)),

@@ -201,8 +201,9 @@ NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const Netw
   }
   try {
     connect(key);
-    if ((options.registered || options.puts) && has(versions_, NcclFeature::registration)) {
-      memory_ = std::make_shared<NcclMemory>(calls_, registers_windows(options, versions_));
+    const bool has_symmetric_memory = registers_windows(options, versions_);
+    if ((options.registered || has_symmetric_memory) && has(versions_, NcclFeature::registration)) {
+      memory_ = std::make_shared<NcclMemory>(calls_, has_symmetric_memory);
       first_window_ = options.puts ? memory_->allocate(1) : nullptr;
     }
   } catch (...) {
