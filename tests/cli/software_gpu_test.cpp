@@ -208,6 +208,24 @@ TEST_F(SoftwareGpu, ProcessesRunAndCapture) {
   }
 }
 
+TEST_F(SoftwareGpu, CollectivesWithoutSmsHaveWindowsWhichTheRecordNames) {
+  on_ranks(2, std::string("run --executor nccl --ranks 2 --cta-policy zero --out run.json") + small_point);
+  const RunRecord record = record_of_software("run.json");
+  const std::string expected = ", NVLS on, NCCL 2.30.7 at run time, CTA policy zero, buffers registered as windows";
+  EXPECT_TRUE(record.environment.gpu.ends_with(expected)) << record.environment.gpu;
+}
+
+TEST_F(SoftwareGpu, OptionsThatNcclIgnoresAreNotedAndRecorded) {
+  const Outcome outcome = on_ranks(
+      2, std::string("run --executor nccl --ranks 2 --nvls off --out run.json") + small_point, "NCCL_ALGO=Ring ");
+  const std::string note =
+      "NCCL_ALGO is set and decides whether NVLS is used; unset it, so that --nvls off takes effect";
+  EXPECT_NE(outcome.err.find("note: " + note + "\n"), std::string::npos) << outcome.err;
+  const RunRecord record = record_of_software("run.json");
+  EXPECT_TRUE(record.environment.gpu.ends_with(", NVLS as NCCL_ALGO says, NCCL 2.30.7 at run time; " + note))
+      << record.environment.gpu;
+}
+
 TEST_F(SoftwareGpu, ProcessesTimeOpsAndLinksThoughSomeAreIdle) {
   on_ranks(2, "bench --executor nccl --quick --only neighbours --out bench.json", few_flops);
   EXPECT_FALSE(record_of_software("bench.json").micro_benchmarks.empty());

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -496,6 +497,14 @@ NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
   return PayloadReader(crew.scatter(ranks, std::move(keys))).get<NetworkKey>();
 }
 
+/// Returns whether collectives may sum in the switch. If the user sets NCCL_ALGO, --nvls has no effect.
+std::string nvls_in_words(const NetworkOptions& options) {
+  if (std::getenv("NCCL_ALGO") != nullptr) {  // NOLINT(concurrency-mt-unsafe): nobody changes it meanwhile
+    return "as NCCL_ALGO says";
+  }
+  return options.nvls ? "on" : "off";
+}
+
 }  // namespace
 
 std::optional<CrewLinks> crew_links_of(std::string_view executor) {
@@ -530,6 +539,11 @@ void GpuCrew::connect_by_nccl() {
   network_ = gpu_->module().connect(gpu_->driver(), shared_key(crew_, ranks_, gpu_->module()), crew_.process(), ranks_,
                                     network_options_);
   communicators_ = std::make_unique<Communicators>(*network_);
+  if (crew_.leads()) {
+    for (const std::string& note : network_->notes()) {
+      fmt::print(stderr, "note: {}\n", note);
+    }
+  }
 }
 
 void GpuCrew::open_peers() {
@@ -613,7 +627,7 @@ std::string GpuCrew::in_words() const {
   if (network_ == nullptr) {
     return text + "copies into peers' memory";
   }
-  text += fmt::format("NVLS {}, NCCL {} at run time", network_options_.nvls ? "on" : "off", network_->version());
+  text += fmt::format("NVLS {}, NCCL {} at run time", nvls_in_words(network_options_), network_->version());
   if (network_options_.cta_policy != 0) {
     const int policy = network_options_.cta_policy;
     const auto policy_of = [](const auto& entry) { return entry.second; };
@@ -623,9 +637,14 @@ std::string GpuCrew::in_words() const {
     text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);
   }
   if (network_->has_windows()) {
-    return text + (network_->has_puts() ? ", messages put into windows" : ", buffers registered as windows");
+    text += network_->has_puts() ? ", messages put into windows" : ", buffers registered as windows";
+  } else if (network_options_.registered) {
+    text += ", buffers registered";
   }
-  return text + (network_options_.registered ? ", buffers registered" : "");
+  for (const std::string& note : network_->notes()) {
+    text += "; " + note;
+  }
+  return text;
 }
 
 std::string in_words(const DeviceFacts& facts) {
