@@ -198,7 +198,7 @@ function asRemedies(sentence) {
   if (!/^implementation \S+ does not cover|^\S+ does not run on/.test(sentence) || setting("as") === "none") {
     return [];
   }
-  const scopes = /choose another scope, as ([\w, ]+)$/.exec(sentence)?.[1].split(/, | or /) ?? [];
+  const scopes = /scopes that it covers: ([\w, ]+)$/.exec(sentence)?.[1].split(", ") ?? [];
   return [
     ...AS_CHOICES.map(({ name, title }) => ({ words: `Implementations: ${title}`, changes: { as: name } })),
     ...scopes.map((scope) => ({ words: `scope ${scope}`, changes: { scope } })),
