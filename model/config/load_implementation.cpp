@@ -117,7 +117,8 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
     const auto index = static_cast<std::size_t>(generation);
     ImplementedSites& sites = costs.generations[index];
     sites.name = name;
-    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = rate_share_of(transport, generation);
+    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = sites.mlp_ar.rate_share =
+        rate_share_of(transport, generation);
     sites.gemm_rs.sums_in_switch = transport == Transport::multimem;
     read_described(all_generations, sites);
     if (std::optional<YamlMap> one_generation =

@@ -31,19 +31,12 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
 /// Returns the buffer that holds an operand. Requires an operand with a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
-/// Returns whether the op is part of a kernel that sums over the ranks: a norm of the rank's own rows.
-bool normalises_in_sum(const Program& program, const Op& op) {
-  const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
-  return map != nullptr && program.lanes[op.lane].kind == LaneKind::aux && map->function == Function::norm;
-}
-
-/// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered. In a
-/// program whose sums contain a norm, all ops belong to MLPs with an all-reduce.
+/// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered, and
+/// both from MLPs with an all-reduce.
 class Sides {
  public:
-  explicit Sides(const Program& program) : program_(program) {
+  explicit Sides(const Program& program) : program_(program), normalises_(has_switch_sums(program)) {
     for (const Op& op : program.ops) {
-      normalises_ = normalises_ || normalises_in_sum(program, op);
       if (op.kind == OpKind::gemm && !is_partial(op)) {
         gathered_.insert(buffer_of(program, program.inputs_of(op).front()));
       }
@@ -53,8 +46,6 @@ class Sides {
   [[nodiscard]] const ImplementedSite& of(const Op& op, const ImplementedSites& sites) const {
     return normalises_ ? sites.mlp_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
   }
-  /// Returns whether sums contain a norm.
-  [[nodiscard]] bool normalise() const { return normalises_; }
 
  private:
   [[nodiscard]] bool is_partial(const Op& op) const {
@@ -72,8 +63,8 @@ class Sides {
   }
 
   const Program& program_;
+  bool normalises_;
   std::set<BufferId> gathered_;
-  bool normalises_ = false;
 };
 
 /// Calls `change` with every price of an op.
@@ -256,27 +247,38 @@ void add_host_calls(const Program& program, const Machine& machine, const Implem
   }
 }
 
+/// Of the programs of implementations, only MLPs with an all-reduce have norms.
+bool has_switch_sums(const Program& program) {
+  return std::ranges::any_of(program.ops, [&](const Op& op) {
+    const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
+    return map != nullptr && map->function == Function::norm;
+  });
+}
+
 bool sums_in_switch(const Link& link) { return link.collective.nccl != nullptr && link.collective.nccl->nvls; }
 
-Duration switch_sum_time(const ImplementedSite& site, const Link& link, Bytes tensor) {
-  const double own = link.collective.nccl->nvls->rate.value.value;
-  const double rate = site.rate ? std::min(site.rate->value.value, own) : own;
-  return site.per_call.value + op_time(static_cast<double>(tensor.count) / rate, "a sum of an implementation");
+Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor) {
+  const double share = site.rate_share.value * link.nominal_rate.value.value;
+  const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
+  const double carried = static_cast<double>(tensor.count) * (ranks + 1) / ranks;
+  return site.per_call.value + op_time(carried / rate, "a sum of an implementation");
 }
 
 namespace {
 
-/// Prices MLPs whose all-reduce is one kernel. In the program it is a reduce-scatter, which gets its time, and a
-/// residual, a norm and an all-gather, which get none. GEMMs lose its SMs, instead of those of NCCL's kernels.
+/// Prices MLPs whose all-reduce is one kernel. A program without an all-reduce has instead a reduce-scatter, which gets
+/// its time, and a residual, a norm and an all-gather, which get none. GEMMs lose its SMs, instead of those of NCCL's
+/// kernels.
 void implement_switch_sums(const Program& program, const Sizes& sizes, const Machine& machine,
                            const ImplementedSite& site, Costs& costs) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const Shape& shape = program.shapes[op.shape];
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-      const bool scatters = collective->kind == CollectiveKind::reduce_scatter;
+      const bool gathers = collective->kind == CollectiveKind::all_gather;
       const Duration time =
-          scatters ? switch_sum_time(site, machine.link, load_of(*collective, sizes)) : Duration::zero();
+          gathers ? Duration::zero()
+                  : switch_sum_time(site, machine.link, program.mesh.ranks(), load_of(*collective, sizes));
       for_each_price(costs, i, [&](Duration& price) { price = time; });
     } else if (op.kind == OpKind::gemm) {
       const Duration undisturbed = costs.undisturbed.empty() ? costs.duration[i] : costs.undisturbed[i];
@@ -297,11 +299,11 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
     return;  // a single rank has no transfers
   }
   const ImplementedSites& sites = *options.implementation;
-  const Sides sides(program);
-  if (sides.normalise()) {
+  if (has_switch_sums(program)) {
     implement_switch_sums(program, sizes, machine, sites.mlp_ar, costs);
     return;
   }
+  const Sides sides(program);
   const Accelerator& accelerator = machine.accelerator;
   Calls calls(program);
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

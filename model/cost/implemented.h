@@ -7,7 +7,9 @@
 //              GEMM
 //   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step; if the
 //              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too
-//   switch sum per_call + bytes of the tensor / min(rate, rate of the switch's sums), for an MLP and its all-reduce
+//   switch sum per_call + bytes of the tensor x (N + 1) / N / min(rate, rate_share x nominal rate): an all-reduce in
+//   the
+//              switch, for which a rank's link carries its whole tensor and once more its own share
 //   host       with launch eager, host_per_call and host_per_step calls beyond the schedule's ops, each eager_cost
 //   sum        sum_time x the ideal time; with separate_sum at least that of a pass over memory
 //
@@ -147,10 +149,12 @@ bool is_issued_from_python(const ImplementedSites& sites);
 /// Adds the calls beyond one per op to the issue costs of eager Python. Requires issue costs of the program.
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
-/// Returns the time of a kernel that sums a tensor of all ranks in the switch, where residual and norm hide behind the
-/// transfers: per_call + bytes / min(rate, the rate of NCCL's sums in the switch). The norm adds 0.5% on H100
-/// (microsoft/tokenweave, artifact/csvs/figure_4.csv). Requires sums_in_switch(link).
-Duration switch_sum_time(const ImplementedSite& site, const Link& link, Bytes tensor);
+/// Returns the time of a kernel that sums a tensor of each of `ranks` ranks in the switch. A residual and a norm in it
+/// hide behind the transfers: they add 0.5% on H100 (microsoft/tokenweave, artifact/csvs/figure_4.csv). Requires two
+/// ranks.
+Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor);
+/// Returns whether an implementation's collectives in the program are kernels that sum in the switch.
+bool has_switch_sums(const Program& program);
 /// Returns whether the switch of the link sums.
 bool sums_in_switch(const Link& link);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/implementation.h"
 #include "model/cost/attention.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
@@ -157,13 +158,25 @@ void LayerCost::gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, st
   weight_kernel(stream, gemm_time(k, n, m, true));
 }
 
+/// Returns the time of an all-reduce by NCCL, or by an implementation that sums in the switch.
+Duration LayerCost::sum_time() const {
+  const Bytes state{width * tokens_ * model_.hidden};
+  const Implementation* const kernels = point_.implemented.kernels;
+  if (kernels == nullptr || !covers(*kernels, SiteKind::mlp_ar)) {
+    return tensor_group().all_reduce(state);
+  }
+  const ImplementedSite& site = kernels->costs.on(machine_).mlp_ar;
+  const double stretch = point_.implemented.slowdown * slowest_of(plan_.tensor, point_.communication_sigma);
+  return times(stretch, switch_sum_time(site, machine_.link, static_cast<int>(plan_.tensor), state));
+}
+
 /// Sums a layer's outputs or gradients over the tensor ranks, unless sequence parallelism divides the tokens among
 /// them.
 void LayerCost::reduce(Stream& stream) const {
   if (parts_ != nullptr) {
     parts_->push_back(std::exchange(stream, {}));
   } else if (plan_.tensor > 1 && !plan_.sequence_parallel && !point_.free_sums) {
-    collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, sum_time());
   }
 }
 

@@ -252,6 +252,7 @@ class LayerCost {
     std::int64_t k = 0;
   };
   void site_backward(Stream& stream, const GemmExtents& forward, bool column) const;
+  [[nodiscard]] Duration sum_time() const;
   void reduce(Stream& stream) const;
   /// Adds the norm before a block of a forward pass, unless sums contain it; when serving, with the residual before it.
   void norm_before(Stream& stream) const;

@@ -229,7 +229,7 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
     for (const ImplementedGemm& gemm : schedules.implemented->gemms) {
       sites.push_back(gemm.site);
     }
-    if (weaves(*schedules.implemented->kernels)) {
+    if (replaces_sums(*schedules.implemented->kernels)) {
       row.add("implemented_sites", std::string(all_sums));
     } else if (!sites.empty()) {
       row.add("implemented_sites", fmt::format("{}", fmt::join(sites, ", ")));
@@ -534,11 +534,11 @@ StepRow row_of(const Settings& settings, const RunChoices& run, StepPoint point,
 /// Returns the reason why the implementation runs no GEMM of the point, with the remedy; empty if it may run some.
 std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
   const TrainingPlan& plan = point.plan;
-  if (weaves(kernels)) {
+  if (replaces_sums(kernels)) {
     if (!point.serves) {
       return fmt::format("{} was measured in prefills only; choose --scope prefill", kernels.name);
     }
-    const std::string reason = why_not_woven(point, kernels);
+    const std::string reason = why_no_sums(point, kernels);
     return reason.empty() ? refusal_of(kernels, *point.machine, static_cast<std::int32_t>(plan.tensor), plan.dtype)
                           : reason;
   }
@@ -587,7 +587,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunC
 StepPoint with_implementation(StepPoint point, const Implementation& kernels, SiteTimes& times) {
   point.strategies = point.framework.name.empty() ? std::vector<const Strategy*>{&serial_strategy}
                                                   : strategies_by_default(point.framework);
-  if (!weaves(kernels) && refusal_at(point, kernels).empty()) {
+  if (!replaces_sums(kernels) && refusal_at(point, kernels).empty()) {
     point.implemented.gemms = LayerCost(point, times).saved_by(kernels);
   }
   point.implemented.kernels = &kernels;

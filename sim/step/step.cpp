@@ -283,8 +283,7 @@ class Step {
     const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
     const LayerPasses& first = passes(piece->front().kind);
     const Duration scattered = plan_.overlap_gradients ? reduce_scatter(parameters) : Duration::zero();
-    return std::min(all_gather(parameters), first.forward_time.alone) +
-           std::min(scattered, first.gradient_time.alone);
+    return std::min(all_gather(parameters), first.forward_time.alone) + std::min(scattered, first.gradient_time.alone);
   }
 
   [[nodiscard]] ParameterCounts parameters_on(std::int64_t stage) const {

@@ -68,7 +68,7 @@ std::string layout_in_words(const StepPoint& point) {
 const Implementation* kernels_of(const StepPoint& point) {
   if (point.implemented.kernels != nullptr) {
     const Implementation* const kernels = point.implemented.kernels;
-    return point.implemented.gemms.empty() && !weaves(*kernels) ? nullptr : kernels;
+    return point.implemented.gemms.empty() && !replaces_sums(*kernels) ? nullptr : kernels;
   }
   return point.strategies.empty() ? point.framework.implementation.get() : nullptr;
 }

@@ -12,6 +12,7 @@
 #include "model/check.h"
 #include "model/config/implementation.h"
 #include "model/cost/implemented.h"
+#include "model/strategies/strategies.h"
 #include "model/workload/layers.h"
 #include "sim/step/group_link.h"
 
@@ -54,7 +55,8 @@ class Half {
   static Duration sum_of(const StepPoint& point, const ImplementedSite& site) {
     const Bytes state{point.plan.tokens_per_pass() * point.model->hidden * bytes_of(DType::bf16)};
     const double stretch = slowest_of(point.plan.tensor, point.communication_sigma);
-    return times(stretch, switch_sum_time(site, point.machine->link, state));
+    const auto ranks = static_cast<int>(point.plan.tensor);
+    return times(stretch, switch_sum_time(site, point.machine->link, ranks, state));
   }
 
   LayerCost costs_;
@@ -86,13 +88,20 @@ class Weave {
 
 }  // namespace
 
-bool weaves(const Implementation& kernels) { return covers(kernels, SiteKind::mlp_ar); }
+bool replaces_sums(const Implementation& kernels) { return covers(kernels, SiteKind::mlp_ar); }
 
-std::string why_not_woven(const StepPoint& point, const Implementation& kernels) {
+bool weaves(const Implementation& kernels) {
+  return replaces_sums(kernels) && kernels.strategy == &tokenweave_strategy;
+}
+
+std::string why_no_sums(const StepPoint& point, const Implementation& kernels) {
   const TrainingPlan& plan = point.plan;
   if (plan.tensor == 1 || plan.sequence_parallel) {
     return fmt::format("{} sums over tensor ranks that do not share the tokens; choose {}", kernels.name,
                        plan.tensor == 1 ? "more --ranks" : "--sequence-parallel off");
+  }
+  if (!weaves(kernels)) {
+    return {};
   }
   if (plan.sequence_ranks() > 1) {
     return fmt::format("{} halves whole sequences, which context or Ulysses ranks share here; set both to 1",

@@ -11,12 +11,14 @@
 
 namespace commfuse {
 
-/// Returns whether the implementation sums halves of the tokens inside other kernels' time.
+/// Returns whether the implementation runs the all-reduces of a pass.
+bool replaces_sums(const Implementation& kernels);
+/// Returns whether it also halves the tokens, so that sums of one half run under the kernels of the other.
 bool weaves(const Implementation& kernels);
 
-/// Returns the reason why the implementation cannot weave the pass, with the remedy; empty if it can. Requires an
-/// implementation that weaves.
-std::string why_not_woven(const StepPoint& point, const Implementation& kernels);
+/// Returns the reason why the implementation cannot run the all-reduces of the pass, with the remedy; empty if it can.
+/// Requires an implementation that replaces sums.
+std::string why_no_sums(const StepPoint& point, const Implementation& kernels);
 
 /// Returns the time of all layers, without embedding and logits, and the time of the host to issue their kernels.
 /// Requires a point whose implementation (StepPoint::implemented) weaves it.

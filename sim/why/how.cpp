@@ -5,6 +5,7 @@
 
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
+#include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/shape_sizes.h"
 
@@ -93,6 +94,10 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   if (program.lanes[program.ops[op].lane].kind == LaneKind::kernel) {
     return "inside a kernel, at the fastest available rate";
   }
+  const bool sums_in_kernels = point.price.implementation != nullptr && has_switch_sums(program);
+  if (sums_in_kernels && program.lanes[program.ops[op].lane].kind == LaneKind::aux) {
+    return "inside the kernel that sums in the switch";
+  }
   const Interference interference =
       point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;
   const int sms = sms_left(program, machine, structure.meetings[op], interference);
@@ -111,6 +116,10 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
                              load_of(*exchange, sizes));
   }
   if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+    if (sums_in_kernels) {
+      return collective->kind == CollectiveKind::all_gather ? "inside the kernel that sums in the switch"
+                                                            : "one kernel that sums in the switch";
+    }
     return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,
                                load_of(*collective, sizes));
   }

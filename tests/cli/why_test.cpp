@@ -51,7 +51,7 @@ TEST(CommfuseSimWhy, ExchangesOfAnInnerRingStayInTheirNode) {
         "-o json --inner " +
         inner);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    std::set<bool> across;  // whether exchanges go over the network
+    std::set<bool> across;  // contains true if an exchange goes over the network, false if one does not
     const auto report = nlohmann::json::parse(outcome.out);
     for (const nlohmann::json& op : report.at("ops")) {
       if (op.at("shape").get<std::string>().find("exchange") != std::string::npos) {
@@ -147,6 +147,14 @@ TEST(CommfuseSimWhy, RefusesWholeModels) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_NE(outcome.err.find("scope step is a whole model"), std::string::npos) << outcome.err;
+}
+
+TEST(CommfuseSimWhy, SumsOfAnImplementationAreInTheSwitch) {
+  const Outcome outcome = run_program("commfuse-sim why --scope mlp_ar --model llama-3.3-70b --seq 8K --as tokenweave");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("one kernel that sums in the switch"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("inside the kernel that sums in the switch"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("NCCL's ring"), std::string::npos);
 }
 
 }  // namespace

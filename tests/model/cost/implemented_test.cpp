@@ -161,28 +161,43 @@ TEST(Implemented, SumsInTheSwitchContainTheNorm) {
   ImplementedSites sites;
   sites.mlp_ar.per_call.value = 5us;
   sites.mlp_ar.sms.value = 32;
-  // Half of 4096 tokens x 8192 values x 2 bytes at the 271.2 GB/s of NCCL's sums in the switch of an H100 node.
-  const Duration sum = switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{2048 * 8192 * 2});
-  EXPECT_NEAR(to_microseconds(sum), 5.0 + 33'554'432 / 271.2e3, 1e-3);
+  // Half of 4096 tokens x 8192 values x 2 bytes, and an eighth of them again, at NVLink's 450 GB/s.
+  const Link& link = kernel.machine.link;
+  const Duration sum = switch_sum_time(sites.mlp_ar, link, 8, Bytes{2048 * 8192 * 2});
+  EXPECT_EQ(sum, Duration{5'000'000 + 83'886'080});
   const Costs ideal = kernel.costs(nullptr);
   const Costs costs = kernel.costs(&sites);
+  const Duration gap = kernel.machine.accelerator.stream_gap.value;
   for (std::size_t i = 0; i < kernel.program.ops.size(); ++i) {
     const Op& op = kernel.program.ops[i];
     const auto* collective = std::get_if<CollectiveShape>(&kernel.program.shapes[op.shape]);
     if (collective != nullptr) {
       EXPECT_EQ(costs.duration[i], collective->kind == CollectiveKind::reduce_scatter ? sum : Duration{});
     } else if (op.kind == OpKind::gemm) {
-      EXPECT_NEAR(to_seconds(costs.duration[i]), to_seconds(ideal.duration[i]) * 132 / 100, 2e-12);
+      EXPECT_NEAR(to_seconds(costs.duration[i] - gap), to_seconds(ideal.duration[i] - gap) * 132 / 100, 2e-12);
     } else if (kernel.program.lanes[op.lane].kind == LaneKind::aux) {
-      EXPECT_EQ(costs.duration[i], Duration{});
+      EXPECT_EQ(costs.duration[i], gap);
     } else {
       EXPECT_EQ(costs.duration[i], ideal.duration[i]);
     }
   }
   sites.mlp_ar.rate.emplace().value = BytesPerSecond{100e9};
-  EXPECT_NEAR(to_microseconds(switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{1'000'000})), 15.0, 1e-9);
-  sites.mlp_ar.rate->value = BytesPerSecond{1e15};  // No kernel is faster than the switch.
-  EXPECT_EQ(switch_sum_time(sites.mlp_ar, kernel.machine.link, Bytes{2048 * 8192 * 2}), sum);
+  EXPECT_EQ(switch_sum_time(sites.mlp_ar, link, 8, Bytes{1'000'000}), Duration{5'000'000 + 11'250'000});
+  EXPECT_EQ(switch_sum_time(sites.mlp_ar, link, 2, Bytes{1'000'000}), Duration{5'000'000 + 15'000'000});
+  sites.mlp_ar.rate->value = BytesPerSecond{1e15};  // No kernel is faster than the link.
+  EXPECT_EQ(switch_sum_time(sites.mlp_ar, link, 8, Bytes{2048 * 8192 * 2}), sum);
+}
+
+TEST(Implemented, SerialMlpsSumInTheSwitchToo) {
+  const Kernel kernel(Scope::mlp_ar, serial_strategy);
+  ImplementedSites sites;
+  sites.mlp_ar.per_call.value = 5us;
+  const Costs ideal = kernel.costs(nullptr);
+  const Costs costs = kernel.costs(&sites);
+  for (std::size_t i = 0; i < kernel.program.ops.size(); ++i) {
+    const bool sums = kernel.program.ops[i].kind == OpKind::collective;
+    EXPECT_EQ(costs.duration[i], sums ? Duration{5'000'000 + 167'772'160} : ideal.duration[i]);
+  }
 }
 
 TEST(Implemented, ASlowerGemmAndTakenSmsLengthenIt) {

@@ -149,7 +149,7 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
             "scopes that it covers: qkv, out_proj, gate_up, down, mlp");
   EXPECT_EQ(clash_in({"as=flash_overlap"}),
             "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down");
-  for (const ResultRow& row : gemm_rows({"as=all", "scope=mlp_ar"})) {
+  for (const ResultRow& row : gemm_rows({"as=all", "scope=ulysses"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;
   }
 }

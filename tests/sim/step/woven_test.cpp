@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -65,7 +66,7 @@ TEST(Woven, LongKernelsHideEverySumButTheLast) {
       least = std::min(least, part.device);
     }
   }
-  const Duration sum = switch_sum_time(site, prefill.machine.link, Bytes{4096 * 8192 * 2});
+  const Duration sum = switch_sum_time(site, prefill.machine.link, 8, Bytes{4096 * 8192 * 2});
   ASSERT_LT(sum, least);
   EXPECT_EQ(woven_pass(prefill.point, prefill.times).device, kernels + sum);
 }
@@ -104,9 +105,24 @@ TEST(Woven, FreeSumsBoundWhatOverlapSaves) {
   EXPECT_LT(predict_prefill(prefill.point, prefill.times).time, serial);
 }
 
+TEST(Woven, AnImplementationThatOnlySumsReplacesEverySumOfTheLayers) {
+  WovenPrefill prefill;
+  const auto multimem = load_implementation("torch_multimem");
+  prefill.point.implemented.kernels = nullptr;
+  prefill.point.free_sums = true;
+  const Duration kernels = predict_prefill(prefill.point, prefill.times).time;
+  prefill.point.free_sums = false;
+  prefill.point.implemented.kernels = multimem.get();
+  const Duration sum =
+      switch_sum_time(multimem->costs.on(prefill.machine).mlp_ar, prefill.machine.link, 8, Bytes{8192 * 8192 * 2});
+  // Two sums for each of 80 layers, and one for the embedding.
+  EXPECT_EQ(predict_prefill(prefill.point, prefill.times).time, kernels + 161 * sum);
+}
+
 TEST(Woven, ASlowHostSetsTheTimeOfShortPasses) {
   WovenPrefill prefill;
   prefill.point.plan.seq = 64;
+  prefill.point.framework.issue.value = std::chrono::microseconds(50);
   const WovenPass pass = woven_pass(prefill.point, prefill.times);
   const Duration issue = prefill.point.framework.issue.value;
   EXPECT_EQ(pass.host % issue, Duration{});
