@@ -84,6 +84,11 @@ FoundMachine machine_of_table(const Table& table, const Context& context) {
   return machine_of_table(table, context.file_name, context.machines);
 }
 
+FoundMachine machine_of_source(const Table& table, const Context& context) {
+  const FoundMachine match = context.machines.in_prose(table.comment("source"));
+  return match.was_named() ? match : machine_of_table(table, context);
+}
+
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines) {
   FoundMachine match = machines.in_prose(table.comment("hardware"));
   if (match.machine == nullptr && table.comment("hardware").empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens
 // split in two halves, one of which communicates while the other computes (TokenWeave, arXiv 2505.11329). The times are
-// those of `run --scope prefill --sequence-parallel off --as tokenweave`.
+// those of `run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,10 +53,11 @@ class Passes {
   [[nodiscard]] PrefillTimes times_of(StepPoint point) {
     const auto time = [&] { return to_microseconds(predict_prefill(point, sites_).time); };
     PrefillTimes times;
-    times.serial_us = time();
     point.free_sums = true;
     times.compute_us = time();
     point.free_sums = false;
+    point.implemented.kernels = serial_.get();
+    times.serial_us = time();
     point.implemented.kernels = kernels_.get();
     times.overlapped_us = time();
     return times;
@@ -66,6 +67,7 @@ class Passes {
   Machine machine_;
   StructureCache structures_;
   SiteTimes sites_;
+  std::shared_ptr<const Implementation> serial_ = load_implementation("torch_multimem");
   std::shared_ptr<const Implementation> kernels_ = load_implementation("tokenweave");
 };
 
@@ -81,7 +83,7 @@ std::string why_not(const StepPoint& point, const Implementation& kernels) {
     return fmt::format("{} cannot be split over {} ranks of {}", model.name, ranks, point.machine->name);
   }
   const std::string refusal = refusal_of(kernels, *point.machine, static_cast<std::int32_t>(ranks), point.plan.dtype);
-  return refusal.empty() ? why_not_woven(point, kernels) : refusal;
+  return refusal.empty() ? why_no_sums(point, kernels) : refusal;
 }
 
 /// Returns the pass of a row, or the reason why it is not predicted.
@@ -97,7 +99,7 @@ class PassColumns {
       : model_(table.column("model")),
         ranks_(table.column("tp")),
         tokens_(table.column(tokens)),
-        known_(machine_of_table(table, context)),
+        known_(machine_of_source(table, context)),
         passes_(known_.machine == nullptr ? nullptr : std::make_unique<Passes>(*known_.machine)) {}
 
   [[nodiscard]] const Machine& machine() const { return *known_.machine; }
@@ -167,8 +169,9 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   const Column overlapped_ms = table.column("overlapped_ms");
   PassColumns columns(table, context, "prompt_tokens");
   tally.result().remarks.push_back(
-      "`commfuse-sim run --scope prefill --sequence-parallel off --as tokenweave` predicts these passes; nothing is "
-      "fitted to them.");
+      "`commfuse-sim run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave` predicts these "
+      "passes; "
+      "nothing is fitted to them.");
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

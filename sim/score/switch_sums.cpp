@@ -8,8 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "model/config/implementation.h"
 #include "model/cost/communication.h"
@@ -23,19 +21,15 @@ namespace commfuse::score {
 
 namespace {
 
-/// Times of a kernel on several numbers of CTAs, each at least the number that it takes in a pass.
-std::vector<Column> times_by_ctas(const Table& table, int least_ctas) {
+/// Returns the times of a kernel on this number of CTAs; a column that does not exist if there are none.
+Column time_on(const Table& table, int ctas) {
   constexpr std::string_view before = "fused_arln_us_ctas_";
-  std::vector<Column> columns;
   for (const std::string_view name : table.header()) {
-    if (name.starts_with(before)) {
-      const auto ctas = parse_count(name.substr(before.size()));
-      if (ctas && *ctas >= least_ctas) {
-        columns.push_back(table.column(name));
-      }
+    if (name.starts_with(before) && parse_count(name.substr(before.size())) == ctas) {
+      return table.column(name);
     }
   }
-  return columns;
+  return {};
 }
 
 /// The node whose GPUs sum, and the kernel; `why_not` if there is none.
@@ -44,14 +38,14 @@ struct SwitchKernel {
   std::shared_ptr<const Implementation> implementation = load_implementation("tokenweave");
   std::string why_not;
 
-  SwitchKernel(const Table& table, const Context& context) : known(machine_of_table(table, context)) {
+  SwitchKernel(const Table& table, const Context& context) : known(machine_of_source(table, context)) {
     why_not = known.machine == nullptr
                   ? known.why_not
                   : refusal_of(*implementation, *known.machine, known.machine->gpus_per_node, DType::bf16);
   }
   [[nodiscard]] const ImplementedSite& site() const { return implementation->costs.on(*known.machine).mlp_ar; }
   [[nodiscard]] double time_us(Bytes tensor) const {
-    return to_microseconds(switch_sum_time(site(), known.machine->link, tensor));
+    return to_microseconds(switch_sum_time(site(), known.machine->link, known.machine->gpus_per_node, tensor));
   }
 };
 
@@ -70,9 +64,8 @@ Bytes tensor_of(Row& row, const Column& tokens, const Column& hidden) {
 
 void add_remark(const SwitchKernel& kernel, Tally& tally) {
   if (kernel.why_not.empty()) {
-    tally.result().remarks.push_back(fmt::format(
-        "Sums are over the {} GPUs of {}. Nothing is fitted: the switch sums at the rate of NCCL's kernels.",
-        kernel.known.machine->gpus_per_node, kernel.known.machine->name));
+    tally.result().remarks.push_back(fmt::format("Sums are over the {} GPUs of {}. Nothing is fitted to this table.",
+                                                 kernel.known.machine->gpus_per_node, kernel.known.machine->name));
   }
 }
 
@@ -114,29 +107,21 @@ void score_fused_norm_ctas(const Table& table, Context& context, Tally& tally) {
   const Column hidden = table.column("hidden_size");
   const SwitchKernel kernel(table, context);
   add_remark(kernel, tally);
-  const int least_ctas = kernel.why_not.empty() ? kernel.site().sms.value : 1;
-  const std::vector<Column> times = times_by_ctas(table, least_ctas);
-  tally.result().remarks.push_back(
-      fmt::format("Columns of fewer than {} CTAs, which the kernel takes, are not scored.", least_ctas));
-  constexpr std::array<std::string_view, 1> parts{"tokenweave"};
+  const Column time = kernel.why_not.empty() ? time_on(table, kernel.site().sms.value) : Column{};
+  tally.result().remarks.push_back("Only the number of CTAs that the kernel takes in a pass is scored.");
+  constexpr std::string_view part = "tokenweave";
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const Bytes tensor = tensor_of(row, tokens, hidden);
-    std::vector<Compared> compared;
-    for (const Column& time : times) {
-      compared.push_back({row.amount(time), 0.0, std::span<const std::string_view>(parts)});
-    }
+    const double measured = time.exists() ? row.amount(time) : 0.0;
     if (!tally.takes(row, true)) {
       continue;
     }
-    if (!kernel.why_not.empty()) {
-      tally.skip(kernel.why_not);
+    if (!time.exists()) {
+      tally.skip(kernel.why_not.empty() ? "no column has the number of CTAs that the kernel takes" : kernel.why_not);
       continue;
     }
-    for (Compared& time : compared) {
-      time.predicted_us = kernel.time_us(tensor);
-    }
-    tally.score(row, *kernel.known.machine, true, compared);
+    tally.score(row, *kernel.known.machine, true, {{measured, kernel.time_us(tensor), std::span(&part, 1)}});
   }
 }
 

@@ -451,7 +451,7 @@ TEST(Score, GainsOfThroughputAreScoredByThePassOfAChunk) {
       "x.csv", {});
   EXPECT_EQ(score.kind, "overlap_throughput");
   ASSERT_EQ(score.errors.size(), 1U);
-  EXPECT_LT(score.errors[0], 0.1);
+  EXPECT_LT(score.errors[0], 0.15);
 }
 
 TEST(Score, SumsWithNormsAreScoredAgainstAllReduceAndNorm) {
@@ -468,7 +468,7 @@ TEST(Score, SumsWithNormsAreScoredAgainstAllReduceAndNorm) {
       "8192,8192,1571,503,518\n",
       "x.csv", {});
   EXPECT_EQ(by_ctas.kind, "overlap_sums");
-  EXPECT_EQ(by_ctas.errors.size(), 2U);  // 2 CTAs are fewer than the kernel takes.
+  EXPECT_EQ(by_ctas.errors.size(), 1U);  // The kernel takes 16 CTAs.
   const TableScore on_a100 = score_text(
       "# hardware: DGX "
       "A100\nBL,hidden_size,full_rms_norm_us,torch_all_reduce_us,fused_arln_us\n8192,8192,184,646,502\n",
