@@ -380,8 +380,9 @@ TEST_F(SweepTest, AnInterruptedSweepExitsWith143AndCanBeResumed) {
                                       " ]; do sleep 0.01; done; kill -TERM $pid; wait $pid'");
   EXPECT_EQ(outcome.code, 143) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find(" of 1600 points are stored, and the same command resumes there\n"), std::string::npos)
-      << outcome.err;
+  // A slow machine may have stored a single point.
+  EXPECT_NE(outcome.err.find(" of 1600 points "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(" stored, and the same command resumes there\n"), std::string::npos) << outcome.err;
   EXPECT_EQ(names_in("out"), (Names{"results.sqlite", "settings.yaml"}));
   const Outcome rest = run_program(command + " -o csv");
   EXPECT_EQ(rest.code, 0) << rest.err;

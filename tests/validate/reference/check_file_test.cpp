@@ -181,7 +181,7 @@ TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
 }
 
 TEST(CheckFile, RowsThatATransposedProductContractsAreShortened) {
-  // Of 128 x 8 tokens, 4 in 9 pairs of integers have a product of 1 or -1: 455 is beyond bf16's 256.
+  // Four pairs of integers in nine have a product of 1 or -1: 455 of 128 x 8 tokens, beyond bf16's 256.
   const ScheduleFile file = file_of(std::string{gradient_schedule});
   const std::vector<Sizes> plain = checked_sizes(file.program);
   EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
