@@ -274,7 +274,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   if (covers(implementation, SiteKind::mlp_ar) && !sums_in_switch(machine.link)) {
-    return fmt::format("{} sums in the switch, and the switch of {} does not sum; choose another implementation",
+    return fmt::format("{} needs a switch that sums (NVLS), which {} lacks; choose another implementation",
                        implementation.name, machine.name);
   }
   if (ranks > implementation.max_ranks || ranks > implementation.max_nodes * machine.gpus_per_node) {

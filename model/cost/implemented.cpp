@@ -247,7 +247,7 @@ void add_host_calls(const Program& program, const Machine& machine, const Implem
   }
 }
 
-/// Of the programs of implementations, only MLPs with an all-reduce have norms.
+/// Only MLPs with an all-reduce have norms among the programs of implementations.
 bool has_switch_sums(const Program& program) {
   return std::ranges::any_of(program.ops, [&](const Op& op) {
     const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
@@ -266,9 +266,8 @@ Duration switch_sum_time(const ImplementedSite& site, const Link& link, int rank
 
 namespace {
 
-/// Prices MLPs whose all-reduce is one kernel. A program without an all-reduce has instead a reduce-scatter, which gets
-/// its time, and a residual, a norm and an all-gather, which get none. GEMMs lose its SMs, instead of those of NCCL's
-/// kernels.
+/// Prices MLPs whose all-reduce is one kernel. If a program splits the all-reduce, its reduce-scatter gets the kernel's
+/// whole time; residual, norm and all-gather get none. GEMMs lose its SMs, instead of those of NCCL's kernels.
 void implement_switch_sums(const Program& program, const Sizes& sizes, const Machine& machine,
                            const ImplementedSite& site, Costs& costs) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

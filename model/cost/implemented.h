@@ -7,9 +7,8 @@
 //              GEMM
 //   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step; if the
 //              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too
-//   switch sum per_call + bytes of the tensor x (N + 1) / N / min(rate, rate_share x nominal rate): an all-reduce in
-//   the
-//              switch, for which a rank's link carries its whole tensor and once more its own share
+//   switch sum per_call + bytes x (N + 1) / N / min(rate, rate_share x nominal rate)
+//              an all-reduce: a link carries the whole tensor, and the rank's own share twice
 //   host       with launch eager, host_per_call and host_per_step calls beyond the schedule's ops, each eager_cost
 //   sum        sum_time x the ideal time; with separate_sum at least that of a pass over memory
 //
@@ -56,8 +55,8 @@ struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
-  /// An MLP and its all-reduce, residual and norm, which are one kernel that sums in the switch: per_call and rate are
-  /// those of this kernel, sms the SMs that it takes.
+  /// An MLP, then one kernel for all-reduce, residual and norm, which sums in the switch: per_call and rate are those
+  /// of this kernel, sms the SMs that it takes.
   ImplementedSite mlp_ar;
   Parameter<double> residual{0.25};  ///< Relative standard error that the fit leaves in times.
   /// Relative standard error on generations of GPUs without measurements; replaces `residual` there if it is larger.
@@ -150,8 +149,8 @@ bool is_issued_from_python(const ImplementedSites& sites);
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
 /// Returns the time of a kernel that sums a tensor of each of `ranks` ranks in the switch. A residual and a norm in it
-/// hide behind the transfers: they add 0.5% on H100 (microsoft/tokenweave, artifact/csvs/figure_4.csv). Requires two
-/// ranks.
+/// hide behind the transfers: from 1,024 tokens on they add less than 1% on H100 (microsoft/tokenweave,
+/// artifact/csvs/figure_4.csv). Requires at least two ranks.
 Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor);
 /// Returns whether an implementation's collectives in the program are kernels that sum in the switch.
 bool has_switch_sums(const Program& program);

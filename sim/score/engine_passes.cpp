@@ -91,7 +91,7 @@ void score_engine_passes(const Table& table, Context& context, Tally& tally) {
     } else if (!decodes && !name.starts_with("e2e_prefill")) {
       tally.skip("a baseline for which the authors give two values for the same work");
     } else if (model == nullptr || known.machine->gpus_per_node < engine_ranks) {
-      tally.skip(fmt::format("{} is not run on {} ranks of {}", engine_model, engine_ranks, known.machine->name));
+      tally.skip(fmt::format("{} cannot run on {} ranks of {}", engine_model, engine_ranks, known.machine->name));
     } else if (sequences.batch == 0 || sequences.tokens == 0) {
       tally.skip("the shape does not state bsz and ctx");
     } else {

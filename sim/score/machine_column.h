@@ -43,7 +43,7 @@ class MachineColumn {
 /// Returns the machine that the comment `# hardware:` of a table names or, without that comment, the machine that the
 /// file name names.
 FoundMachine machine_of_table(const Table& table, const Context& context);
-/// Prefers the machine whose `known_as` names the source of the table.
+/// Returns the machine whose `known_as` appears in the table's source comment; otherwise machine_of_table().
 FoundMachine machine_of_source(const Table& table, const Context& context);
 /// `file_name` has no extension.
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);

@@ -171,7 +171,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   tally.result().remarks.push_back(
       "`commfuse-sim run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave` predicts these "
       "passes; "
-      "nothing is fitted to them.");
+      "no cost is fitted to them.");
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

@@ -21,7 +21,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// Returns the times of a kernel on this number of CTAs; a column that does not exist if there are none.
+/// Returns the column of times on this many CTAs; an absent column if the table has none.
 Column time_on(const Table& table, int ctas) {
   constexpr std::string_view before = "fused_arln_us_ctas_";
   for (const std::string_view name : table.header()) {
@@ -64,7 +64,7 @@ Bytes tensor_of(Row& row, const Column& tokens, const Column& hidden) {
 
 void add_remark(const SwitchKernel& kernel, Tally& tally) {
   if (kernel.why_not.empty()) {
-    tally.result().remarks.push_back(fmt::format("Sums are over the {} GPUs of {}. Nothing is fitted to this table.",
+    tally.result().remarks.push_back(fmt::format("Sums are over the {} GPUs of {}. No cost is fitted to this table.",
                                                  kernel.known.machine->gpus_per_node, kernel.known.machine->name));
   }
 }
@@ -108,7 +108,7 @@ void score_fused_norm_ctas(const Table& table, Context& context, Tally& tally) {
   const SwitchKernel kernel(table, context);
   add_remark(kernel, tally);
   const Column time = kernel.why_not.empty() ? time_on(table, kernel.site().sms.value) : Column{};
-  tally.result().remarks.push_back("Only the number of CTAs that the kernel takes in a pass is scored.");
+  tally.result().remarks.push_back("Only times on the number of CTAs that a pass uses are scored.");
   constexpr std::string_view part = "tokenweave";
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

@@ -32,7 +32,7 @@ Stream all_layers(const StepPoint& point, LayerCost& costs) {
   return pass;
 }
 
-/// Returns all layers of a pass whose tokens are two halves, as one sequence.
+/// Returns all layers of a pass whose tokens are two halves, as one stream.
 Stream woven_layers(const StepPoint& point, SiteTimes& sites) {
   const WovenPass woven = woven_pass(point, sites);
   return {.host = woven.host, .device = woven.device, .end = counted(std::max(woven.host, woven.device))};

@@ -531,12 +531,12 @@ StepRow row_of(const Settings& settings, const RunChoices& run, StepPoint point,
   return row;
 }
 
-/// Returns the reason why the implementation runs no GEMM of the point, with the remedy; empty if it may run some.
+/// Returns the reason why the implementation runs nothing of the point, with the remedy; empty if it may run something.
 std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
   const TrainingPlan& plan = point.plan;
   if (replaces_sums(kernels)) {
     if (!point.serves) {
-      return fmt::format("{} was measured in prefills only; choose --scope prefill", kernels.name);
+      return fmt::format("{} covers prefills only; choose --scope prefill", kernels.name);
     }
     const std::string reason = why_no_sums(point, kernels);
     return reason.empty() ? refusal_of(kernels, *point.machine, static_cast<std::int32_t>(plan.tensor), plan.dtype)
@@ -583,7 +583,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunC
 }
 
 /// Returns the point as the framework runs it, or with serial everywhere, except for the GEMMs of forward passes where
-/// the implementation saves time.
+/// the implementation saves time, or for the all-reduces that it replaces.
 StepPoint with_implementation(StepPoint point, const Implementation& kernels, SiteTimes& times) {
   point.strategies = point.framework.name.empty() ? std::vector<const Strategy*>{&serial_strategy}
                                                   : strategies_by_default(point.framework);

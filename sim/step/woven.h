@@ -13,19 +13,20 @@ namespace commfuse {
 
 /// Returns whether the implementation runs the all-reduces of a pass.
 bool replaces_sums(const Implementation& kernels);
-/// Returns whether it also halves the tokens, so that sums of one half run under the kernels of the other.
+/// Returns whether the implementation also halves the tokens, so that sums of one half run under the kernels of the
+/// other.
 bool weaves(const Implementation& kernels);
 
 /// Returns the reason why the implementation cannot run the all-reduces of the pass, with the remedy; empty if it can.
 /// Requires an implementation that replaces sums.
 std::string why_no_sums(const StepPoint& point, const Implementation& kernels);
 
-/// Returns the time of all layers, without embedding and logits, and the time of the host to issue their kernels.
-/// Requires a point whose implementation (StepPoint::implemented) weaves it.
 struct WovenPass {
   Duration device{};
-  Duration host{};
+  Duration host{};  ///< Time of the host to issue all kernels.
 };
+/// Returns the time of all layers, without embedding and logits. Requires a point whose implementation
+/// (StepPoint::implemented) weaves it.
 WovenPass woven_pass(const StepPoint& point, SiteTimes& sites);
 
 }  // namespace commfuse

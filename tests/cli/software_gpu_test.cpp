@@ -222,7 +222,7 @@ TEST_F(SoftwareGpu, OptionsThatNcclIgnoresAreNotedAndRecorded) {
       "NCCL_ALGO is set and decides whether NVLS is used; unset it, so that --nvls off takes effect";
   EXPECT_NE(outcome.err.find("note: " + note + "\n"), std::string::npos) << outcome.err;
   const RunRecord record = record_of_software("run.json");
-  EXPECT_TRUE(record.environment.gpu.ends_with(", NVLS as NCCL_ALGO says, NCCL 2.30.7 at run time; " + note))
+  EXPECT_TRUE(record.environment.gpu.ends_with(", NVLS set by NCCL_ALGO, NCCL 2.30.7 at run time; " + note))
       << record.environment.gpu;
 }
 

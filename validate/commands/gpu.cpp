@@ -500,7 +500,7 @@ NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
 /// Returns whether collectives may sum in the switch. If the user sets NCCL_ALGO, --nvls has no effect.
 std::string nvls_in_words(const NetworkOptions& options) {
   if (std::getenv("NCCL_ALGO") != nullptr) {  // NOLINT(concurrency-mt-unsafe): nobody changes it meanwhile
-    return "as NCCL_ALGO says";
+    return "set by NCCL_ALGO";
   }
   return options.nvls ? "on" : "off";
 }

@@ -29,7 +29,7 @@ struct Runner {
 };
 
 /// Returns the options of ranks that are threads and do real work. One GEMM of a large point may take minutes, and ends
-/// by itself. Threads that wait for each other are detected without patience.
+/// by itself. Deadlocks are detected at once, so long patience costs nothing.
 CpuOptions real_work(const std::optional<Pace>& pace);
 /// Makes a runner whose ranks and lanes are threads.
 Runner on_threads(const std::optional<Pace>& pace);

@@ -249,7 +249,7 @@ class Driver {
 
   /// Gives this label to work that is launched from now on.
   virtual void label(std::uint64_t id) = 0;
-  /// Discards a trace that was begun and never ended, as a run that fails leaves it.
+  /// Discards a trace that was begun and never ended, which a failed run leaves behind.
   virtual void begin_trace() = 0;
   /// Returns the spans of everything that ended since begin_trace().
   [[nodiscard]] virtual std::vector<DeviceSpan> end_trace() = 0;

@@ -168,8 +168,9 @@ std::vector<std::string> peer_findings(const Program& program) {
     const auto is_mixed = [&](Slice operand) { return has_several_dtypes(program, operand); };
     if (communicates(op) && (std::ranges::any_of(program.inputs_of(op), is_mixed) ||
                              std::ranges::any_of(program.outputs_of(op), is_mixed))) {
-      sentences.push_back(fmt::format("{} stacks buffers of several dtypes, but data of other GPUs has only one",
-                                      op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
+      sentences.push_back(
+          fmt::format("{} stacks buffers of several dtypes; a transfer between GPUs needs a single dtype",
+                      op_in_words(program, OpId{static_cast<std::int32_t>(i)})));
     }
     if (op.kind == OpKind::exchange && packs(program, op) &&
         std::get<ExchangeShape>(program.shapes[op.shape]).protocol == Protocol::pull) {

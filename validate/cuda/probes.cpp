@@ -119,8 +119,7 @@ std::vector<Size> product_sizes(const ProbeOptions& options) {
   return sizes;
 }
 
-/// Returns the positive numbers. Small GPUs, such as slices of MIG, have too few multiprocessors for the others, which
-/// drivers take for all multiprocessors.
+/// Drops counts of 0 or less, which small GPUs (MIG slices) yield and drivers read as all multiprocessors.
 std::vector<int> positive_only(std::vector<int> numbers) {
   std::erase_if(numbers, [](int number) { return number <= 0; });
   return numbers;

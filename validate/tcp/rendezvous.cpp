@@ -60,7 +60,7 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
                     .port = static_cast<std::uint16_t>(number_of(variable, "MASTER_PORT", 65535).value_or(0))};
 }
 
-/// The agent of torchrun listens on MASTER_PORT as long as its processes run, and then sets this variable.
+/// torchrun's agent sets this variable if it listens on MASTER_PORT while its processes run.
 bool agent_listens(const Variable& variable) { return text_of(variable, "TORCHELASTIC_USE_AGENT_STORE") == "True"; }
 
 /// Returns the port that all processes use instead of a port that is taken.

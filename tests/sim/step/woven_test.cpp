@@ -150,13 +150,13 @@ TEST(Woven, IsRefusedWhereNothingIsSummedInASwitch) {
   EXPECT_EQ(reason({"scope=prefill"}),
             "tokenweave sums over tensor ranks that do not share the tokens; choose --sequence-parallel off");
   EXPECT_EQ(reason({"scope=step", "parallel.sequence_parallel=off"}),
-            "tokenweave was measured in prefills only; choose --scope prefill");
+            "tokenweave covers prefills only; choose --scope prefill");
   EXPECT_EQ(reason({"scope=prefill", "parallel.sequence_parallel=off", "ranks=1"}),
             "tokenweave sums over tensor ranks that do not share the tokens; choose more --ranks");
   EXPECT_EQ(reason({"scope=prefill", "parallel.sequence_parallel=off", "hardware=a100-sxm-80"}),
             "tokenweave does not run on a100-sxm-80; it is for hopper, blackwell");
   EXPECT_EQ(reason({"scope=prefill", "parallel.sequence_parallel=off", "hardware=h100-pcie", "ranks=2"}),
-            "tokenweave sums in the switch, and the switch of h100-pcie does not sum; choose another implementation");
+            "tokenweave needs a switch that sums (NVLS), which h100-pcie lacks; choose another implementation");
   EXPECT_EQ(reason({"scope=prefill", "parallel.sequence_parallel=off", "model=nemotron-h-8b"}),
             "tokenweave has no kernels for the state-space layers of nemotron-h-8b; choose another model");
 }

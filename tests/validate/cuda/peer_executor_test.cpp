@@ -239,7 +239,7 @@ TEST(PeerExecutor, RefusesTransfersThatStackTwoDtypes) {
                     .wire = DType::fp32});
   EXPECT_EQ(peer_findings(std::move(builder).build()),
             std::vector<std::string>{
-                "op 0 (exchange) stacks buffers of several dtypes, but data of other GPUs has only one"});
+                "op 0 (exchange) stacks buffers of several dtypes; a transfer between GPUs needs a single dtype"});
 }
 
 // A rank's own rows pass through the wire's dtype like all others, as in NCCL.

@@ -25,8 +25,8 @@ class NcclDevice {
   virtual void take_memory_from(std::shared_ptr<MemorySource> source) = 0;
   /// Allocates plain device memory from now on.
   virtual void take_plain_memory() = 0;
-  /// Destroys all captured graphs, because NCCL ends a communicator only after the graphs that hold its operations, and
-  /// aborts it only then, too. Their ids become invalid. Does not wait: CUDA frees a running graph once it ends. May be
+  /// Destroys all captured graphs, because NCCL neither ends nor aborts a communicator while a graph holds its
+  /// operations. Their ids become invalid. Does not wait: CUDA frees a running graph once it ends. May be
   /// called from another thread while the device's own thread waits for NCCL.
   virtual void end_graphs() = 0;
 };
