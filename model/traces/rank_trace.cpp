@@ -116,14 +116,13 @@ class Collector {
     }
     std::stable_sort(kernels_.begin(), kernels_.end(),
                      [](const Kernel& a, const Kernel& b) { return a.span.begin < b.span.begin; });
+    for (const Kernel& kernel : kernels_) {
+      latest_ends_.push_back(latest_ends_.empty() ? kernel.span.end : std::max(latest_ends_.back(), kernel.span.end));
+    }
     // The GPU lags behind the host, so steps that were recorded on the GPU are preferred.
     std::map<std::int64_t, Span> steps = gpu_steps_.empty() ? host_steps_ : gpu_steps_;
     if (steps.empty()) {
-      double end = kernels_.front().span.end;
-      for (const Kernel& kernel : kernels_) {
-        end = std::max(end, kernel.span.end);
-      }
-      steps[0] = {kernels_.front().span.begin, end};
+      steps[0] = {kernels_.front().span.begin, latest_ends_.back()};
     }
     RankTrace trace{.rank = rank_, .steps = {}, .calls = {}};
     for (const auto& [step, span] : steps) {
@@ -163,6 +162,10 @@ class Collector {
     std::vector<Span> compute;
     std::vector<Span> communication;
     std::vector<Span> busy;
+    if (first != kernels_.begin()) {  // Work of an earlier step may still run.
+      const double end = latest_ends_[static_cast<std::size_t>(first - kernels_.begin()) - 1];
+      busy.push_back({within.begin, std::clamp(end, within.begin, within.end)});
+    }
     for (auto kernel = first; kernel != kernels_.end() && kernel->span.begin < within.end; ++kernel) {
       busy.push_back({kernel->span.begin, std::min(kernel->span.end, within.end)});
       if (kernel->kind == Kernel::Kind::communication) {
@@ -183,6 +186,7 @@ class Collector {
   std::string path_;
   std::optional<std::int64_t> rank_;
   std::vector<Kernel> kernels_;
+  std::vector<double> latest_ends_;  ///< The latest end of each kernel and those that began before it.
   std::map<std::int64_t, Span> gpu_steps_;
   std::map<std::int64_t, Span> host_steps_;
 };

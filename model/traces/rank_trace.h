@@ -35,7 +35,8 @@ struct RankTrace {
 };
 
 /// Reads the trace of one rank. A kernel belongs to the step in which it begins; kernels outside of all steps are
-/// ignored. Throws ConfigError like visit_kineto, and if the trace has no kernel.
+/// ignored. Only idle_us also counts kernels that began before the step and still run. Throws ConfigError like
+/// visit_kineto, and if the trace has no kernel.
 RankTrace read_rank_trace(const std::filesystem::path& path);
 
 }  // namespace commfuse

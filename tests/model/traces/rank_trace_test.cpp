@@ -66,6 +66,25 @@ TEST(RankTraceFile, HostStepsAreUsedIfTheGpuHasNone) {
   EXPECT_DOUBLE_EQ(trace.steps[1].compute_us, 7.0);
 }
 
+// The first kernel ends at 15, later than the second; the last runs from 25 to 45.
+TEST(RankTraceFile, AGpuIsNotIdleWhileAKernelOfAnEarlierStepRuns) {
+  const OwnFolder folder;
+  const RankTrace trace = read(
+      event("user_annotation", "ProfilerStep#1", 0, 10) + "," + event("user_annotation", "ProfilerStep#2", 10, 10) +
+      "," + event("user_annotation", "ProfilerStep#3", 20, 10) + "," +
+      event("user_annotation", "ProfilerStep#4", 30, 10) + "," + event("kernel", "a", 2, 13) + "," +
+      event("kernel", "a", 8, 1) + "," + event("kernel", "a", 16, 3) + "," + event("kernel", "a", 25, 20));
+  ASSERT_EQ(trace.steps.size(), 4U);
+  EXPECT_DOUBLE_EQ(trace.steps[0].idle_us, 2.0);
+  EXPECT_DOUBLE_EQ(trace.steps[1].idle_us, 2.0);
+  EXPECT_DOUBLE_EQ(trace.steps[2].idle_us, 5.0);
+  EXPECT_DOUBLE_EQ(trace.steps[3].idle_us, 0.0);
+  EXPECT_DOUBLE_EQ(trace.steps[0].compute_us, 13.0);
+  EXPECT_DOUBLE_EQ(trace.steps[1].compute_us, 3.0);
+  EXPECT_DOUBLE_EQ(trace.steps[2].compute_us, 20.0);
+  EXPECT_DOUBLE_EQ(trace.steps[3].compute_us, 0.0);
+}
+
 TEST(RankTraceFile, ATraceWithoutKernelsIsReported) {
   const OwnFolder folder;
   try {
