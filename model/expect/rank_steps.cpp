@@ -194,28 +194,29 @@ void add_slow(const Series& series, const RankNumber& quantity, std::vector<Cand
 struct LateSteps {
   double late = 0.0;
   double steps = 0.0;
-  double cost = 0.0;  ///< Sum of the lateness of the late steps.
+  double cost = 0.0;  ///< Sum of the lateness of the late steps, as shares of the step.
 };
 
-LateSteps late_steps(const RankSeries& rank, double from) {
+/// Counts the steps that exceed the rank's median by more than `from`. `usual` is that of the series.
+LateSteps late_steps(const RankSeries& rank, bool is_share, double usual, double from) {
   LateSteps counted{.steps = static_cast<double>(rank.steps.size())};
   for (const double step : rank.steps) {
     if (step - rank.median > from) {
       counted.late += 1.0;
-      counted.cost += step - rank.median;
+      counted.cost += is_share ? step - rank.median : usual * (math::exp(step) - math::exp(rank.median));
     }
   }
   return counted;
 }
 
-void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
+void add_jitter(const Series& series, const RankNumber& quantity, std::vector<Candidate>& candidates) {
   constexpr std::array factors{3.0, 10.0, 30.0};
   constexpr double max_share = 0.9;
   const double from = std::max(late_from, late_noise * series.noise);
   std::vector<LateSteps> ranks;
   LateSteps job;
   for (const RankSeries& rank : series.ranks) {
-    ranks.push_back(late_steps(rank, from));
+    ranks.push_back(late_steps(rank, quantity.is_share, series.usual, from));
     job.late += ranks.back().late;
     job.steps += ranks.back().steps;
   }
@@ -231,7 +232,7 @@ void add_jitter(const Series& series, std::vector<Candidate>& candidates) {
     candidates.push_back(
         {.suspect = {.rank = series.ranks[i].rank, .fault = RankFault::jitter, .degree = counted.late / counted.steps},
          .log_ratio = log_mean_exp(factors, log_ratio),
-         .cost = counted.cost / counted.steps * series.usual});
+         .cost = counted.cost / counted.steps});
   }
 }
 
@@ -322,7 +323,7 @@ StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarm
     if (series.ranks.size() >= least_ranks) {
       add_slow(series, quantity, candidates);
       if (quantity.has_jitter && judgement.steps >= least_steps) {
-        add_jitter(series, candidates);
+        add_jitter(series, quantity, candidates);
       }
     }
   }

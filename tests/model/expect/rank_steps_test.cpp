@@ -119,6 +119,47 @@ TEST(RankSteps, TheSlowdownIsOfTheWholeStep) {
   EXPECT_EQ(judgement.severity, Severity::major);
 }
 
+/// Returns the judgement of eight ranks over 60 steps of 100 ms. In every fourth step, the faulty rank is late.
+StepJudgement judged_jitter(double late_us, const std::function<void(RankStep& step, bool is_late)>& fill) {
+  std::vector<RankStep> steps;
+  for (std::int64_t step = 0; step < 60; ++step) {
+    for (std::int64_t rank = 0; rank < 8; ++rank) {
+      const bool is_long = step % 4 == 0;
+      steps.push_back({.rank = rank, .step = step, .time_us = is_long ? 100e3 + late_us : 100e3});
+      fill(steps.back(), is_long && rank == faulty);
+    }
+  }
+  return judge_steps(steps, 0.01);
+}
+
+// A quarter of the steps is 50 ms longer, 12.5% of a usual step on average. In these steps the others wait for 50 ms.
+TEST(RankSteps, JitterCostsTheLatenessWhateverTheFileHas) {
+  const StepJudgement waiting = judged_jitter(50e3, [](RankStep& step, bool is_late) {
+    step.communication_us = 10e3 + (is_late ? 0.0 : step.time_us - 100e3);
+  });
+  const StepJudgement idle =
+      judged_jitter(50e3, [](RankStep& step, bool is_late) { step.idle_us = is_late ? 50e3 : 0.0; });
+  for (const StepJudgement& judgement : {waiting, idle}) {
+    ASSERT_EQ(judgement.suspects.size(), 1U);
+    EXPECT_EQ(judgement.suspects[0].rank, faulty);
+    EXPECT_EQ(judgement.suspects[0].fault, RankFault::jitter);
+    EXPECT_DOUBLE_EQ(judgement.suspects[0].degree, 0.25);
+    EXPECT_DOUBLE_EQ(judgement.slowdown, 1.125);
+    EXPECT_EQ(judgement.severity, Severity::minor);
+  }
+}
+
+// Computing takes 80 ms, and three times as long in a quarter of the steps: 40 ms are lost on average.
+TEST(RankSteps, JitterOfComputeTimeCostsTimeAndNotItsLogarithm) {
+  const StepJudgement judgement =
+      judged_jitter(160e3, [](RankStep& step, bool is_late) { step.compute_us = is_late ? 240e3 : 80e3; });
+  ASSERT_EQ(judgement.suspects.size(), 1U);
+  EXPECT_EQ(judgement.suspects[0].rank, faulty);
+  EXPECT_EQ(judgement.suspects[0].fault, RankFault::jitter);
+  EXPECT_NEAR(judgement.slowdown, 1.4, 1e-9);
+  EXPECT_EQ(judgement.severity, Severity::major);
+}
+
 /// Returns the steps without some columns.
 std::vector<RankStep> stripped(std::vector<RankStep> steps, const std::function<void(RankStep&)>& strip) {
   for (RankStep& step : steps) {
