@@ -59,7 +59,8 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   } else if (strategy.takes(Option::slices)) {
     set.add(Option::slices);
   }
-  if (attends && strategy.takes(Option::attention) && options.inner == 1) {
+  const bool nested = set.has(Option::inner) && options.inner > 1;
+  if (attends && !nested && strategy.takes(Option::attention)) {
     set.add(Option::attention);
   }
   return set;

@@ -41,6 +41,21 @@ TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
   EXPECT_EQ(canonical(commfuse(), ag_gemm, adds, 8), (StrategyOptions{.form = Form::direct}));
 }
 
+TEST(CommfuseOptions, OnlyNestedRingsDoNotCutAttention) {
+  constexpr std::array attends{SiteKind::ag_gemm, SiteKind::attention_rs};
+  constexpr std::array exchanges{SiteKind::gemm_a2a, SiteKind::attention_a2a};
+  constexpr AttentionCut by_query = AttentionCut::by_query;
+  EXPECT_EQ(canonical(commfuse(), attends, {.inner = 4, .attention = by_query}, 8), (StrategyOptions{.inner = 4}));
+  // Neither the direct form nor an all-to-all has inner rings.
+  EXPECT_EQ(canonical(commfuse(), attends, {.form = Form::direct, .inner = 4, .attention = by_query}, 8),
+            (StrategyOptions{.form = Form::direct, .attention = by_query}));
+  EXPECT_EQ(canonical(commfuse(), exchanges, {.inner = 4, .attention = by_query}, 8),
+            (StrategyOptions{.attention = by_query}));
+  // The inner ring of all ranks is the flat ring.
+  EXPECT_EQ(canonical(commfuse(), attends, {.inner = 8, .attention = by_query}, 8),
+            (StrategyOptions{.attention = by_query}));
+}
+
 TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
   EXPECT_EQ(canonical_options({.form = Form::direct, .lanes = fused::all_lanes}, 8).lanes, 7);
   EXPECT_EQ(canonical_options({.form = Form::direct, .lanes = fused::all_lanes}, 2).lanes, 1);
