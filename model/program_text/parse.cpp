@@ -199,11 +199,7 @@ class DeclarationReader {
       definition = &node.items[i];
       function = defining;
     }
-    for (const std::string_view key : {"transpose_a", "transpose_b"}) {
-      if (fields.find(key) != nullptr && (definition == nullptr || definition != fields.find("product"))) {
-        throw Wrong{fields.find(key)->place, fmt::format("only a product can transpose its factors; remove {}", key)};
-      }
-    }
+    require_use_of_flags(fields, definition);
     TensorId id = no_tensor;
     if (definition == nullptr) {
       const Extent rows = extent(fields.at("rows", "tokens*4"));
@@ -217,6 +213,22 @@ class DeclarationReader {
       require_agreement(fields, builder_.tensor(id));
     }
     tensors_.emplace(name, static_cast<std::int32_t>(id));
+  }
+
+  /// Refuses flags of products and attentions in other definitions.
+  static void require_use_of_flags(const Fields& fields, const Node* definition) {
+    const auto is_defined_by = [&](std::string_view key) {
+      return definition != nullptr && definition == fields.find(key);
+    };
+    for (const std::string_view key : {"transpose_a", "transpose_b"}) {
+      if (fields.find(key) != nullptr && !is_defined_by("product")) {
+        throw Wrong{fields.find(key)->place, fmt::format("only a product can transpose its factors; remove {}", key)};
+      }
+    }
+    const Node* causal = fields.find("causal");
+    if (causal != nullptr && !is_defined_by("attention")) {
+      throw Wrong{causal->place, "only an attention is causal; remove causal"};
+    }
   }
 
   TensorId product_of(const std::string& name, const Node& node, const Fields& fields) {
