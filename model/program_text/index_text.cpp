@@ -296,12 +296,17 @@ Index parse_index(std::string_view text, const Mesh& mesh) {
 Predicate parse_predicate(std::string_view text, const Mesh& mesh) {
   Cursor cursor(text);
   const std::size_t axis = expect_axis(cursor, mesh);
+  const std::size_t begin = cursor.at();
   const auto relation = std::find_if(words::relations.begin(), words::relations.end(),
                                      [&](const auto& pair) { return cursor.take(pair.second); });
   if (relation == words::relations.end()) {
     cursor.fail_here("a relation", "write =, !=, < or >=");
   }
   const std::size_t at = cursor.at();
+  if (cursor.next_is("=") || cursor.next_is("<") || cursor.next_is(">")) {
+    throw TextError{
+        begin, fmt::format("unknown relation {}; write =, !=, < or >=", in_quotes(text.substr(begin, at + 1 - begin)))};
+  }
   const std::optional<std::int64_t> value = cursor.number();
   const bool compares_ends = relation->first == Relation::less || relation->first == Relation::at_least;
   const std::int32_t limit = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
