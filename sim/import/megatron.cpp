@@ -267,10 +267,18 @@ bool has_fused_attention(const Arguments& arguments) {
 }
 
 /// Gradients have 32 bits unless --grad-reduce-in-bf16 is set, or fp16 is on without a flag that requests 32 bits
-/// (megatron/training/arguments.py).
+/// (megatron/training/arguments.py). With --grad-reduce-in-bf16, gradients have the dtype of the weights, whatever its
+/// name says (megatron/core/distributed/distributed_data_parallel.py).
 std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {
-  const bool is_wide = dtype != "fp16" || arguments.has("--accumulate-allreduce-grads-in-fp32");
-  return arguments.has("--grad-reduce-in-bf16") ? "bf16" : is_wide ? "fp32" : "fp16";
+  if (dtype == "fp32") {
+    return "fp32";
+  }
+  if (dtype == "fp16") {
+    const bool is_wide =
+        arguments.has("--accumulate-allreduce-grads-in-fp32") && !arguments.has("--grad-reduce-in-bf16");
+    return is_wide ? "fp32" : "fp16";
+  }
+  return arguments.has("--grad-reduce-in-bf16") ? "bf16" : "fp32";
 }
 
 /// By default, Megatron-LM reduces gradients after the backward pass; PyTorch's FSDP overlaps the two.

@@ -525,6 +525,9 @@ TEST(Megatron, FlagsSetTheTimeAndDtypeOfGradientReduction) {
   EXPECT_EQ(step_with("--bf16 --grad-reduce-in-bf16").gradient_dtype, "bf16");
   EXPECT_EQ(step_with("--fp16").gradient_dtype, "fp16");
   EXPECT_EQ(step_with("--fp16 --accumulate-allreduce-grads-in-fp32").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--fp16 --grad-reduce-in-bf16").gradient_dtype, "fp16");
+  EXPECT_EQ(step_with("").gradient_dtype, "fp32");
+  EXPECT_EQ(step_with("--grad-reduce-in-bf16").gradient_dtype, "fp32");
   EXPECT_EQ(step_with("--bf16").framework, "megatron-lm");
   EXPECT_EQ(step_with("--bf16 --tp-comm-overlap").framework, "megatron-core-2024");
 }

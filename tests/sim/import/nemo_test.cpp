@@ -194,6 +194,9 @@ TEST(Nemo, TheDdpSectionSetsTheReductionOfGradients) {
   EXPECT_TRUE(step("overlap_grad_reduce: null").overlap_gradients);
   EXPECT_EQ(step("grad_reduce_in_fp32: false").gradient_dtype, "bf16");
   EXPECT_EQ(step("grad_reduce_in_fp32: true").gradient_dtype, "fp32");
+  const std::string own_dtype = replaced(bridge, "overlap_grad_reduce: true", "grad_reduce_in_fp32: false");
+  const std::string fp32_weights = replaced(own_dtype, ", bf16: true, fp8: hybrid, fp8_recipe: tensorwise", "");
+  EXPECT_EQ(read(fp32_weights, {}, "16").step.gradient_dtype, "fp32");
   EXPECT_FALSE(read(replaced(bridge, "  fp8: null", "  hidden_dropout: 0.0"), {}, "16").step.dropout);
 }
 
