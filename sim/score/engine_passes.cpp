@@ -3,17 +3,20 @@
 // those of `run --scope prefill` and `run --scope decode`, both with `--sequence-parallel off`.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
-#include "sim/step/step.h"
+#include "sim/score/served_machine.h"
 
 namespace commfuse::score {
 
@@ -22,42 +25,24 @@ namespace {
 constexpr std::string_view engine_model = "Qwen3-32B";
 constexpr int engine_ranks = 8;
 
-/// A machine with the sites simulated on it.
-struct EngineMachine {
-  explicit EngineMachine(const Machine& of) : machine(of), sites(structures, machine) {}
-  Machine machine;
-  StructureCache structures;
-  SiteTimes sites;
-};
-
-/// Returns the number after `key` in a cell such as "bsz=32 ctx=128"; 0 if there is none from 1 to 2^20.
+/// Returns the number after `key` in a cell such as "bsz=32 ctx=128"; 0 if there is none.
 std::int64_t number_in(std::string_view cell, std::string_view key) {
-  constexpr std::int64_t largest = std::int64_t{1} << 20;
   const std::size_t at = cell.find(key);
   if (at == std::string_view::npos) {
     return 0;
   }
   cell.remove_prefix(at + key.size());
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  return error == std::errc{} && number >= 1 && number <= largest ? number : 0;
+  return parse_count(cell.substr(0, cell.find(' '))).value_or(0);
 }
 
-/// A batch of sequences with this many tokens each.
-struct Sequences {
-  std::int64_t batch = 0;
-  std::int64_t tokens = 0;
-};
-
-double pass_us(const Transformer& model, EngineMachine& on, const Sequences& sequences, bool decodes) {
-  StepPoint point{.model = &model, .machine = &on.machine, .plan = {}, .framework = {}};
-  point.plan.tensor = engine_ranks;
-  point.plan.micro_batch = point.plan.global_batch = sequences.batch;
-  point.plan.seq = decodes ? 1 : sequences.tokens;
-  point.cached = decodes ? sequences.tokens : 0;
-  point.serves = true;
+/// Throws ConfigError for a pass that is not possible.
+double pass_us(const Transformer& model, ServedMachine& on, const Sequences& sequences, bool decodes) {
+  StepPoint point = on.prefill(model, engine_ranks, sequences);
+  if (decodes) {
+    point.cached = std::exchange(point.plan.seq, 1);
+  }
   require_possible(point);
-  return to_microseconds(decodes ? predict_decode(point, on.sites).time : predict_prefill(point, on.sites).time);
+  return to_microseconds(decodes ? predict_decode(point, on.sites()).time : predict_prefill(point, on.sites()).time);
 }
 
 }  // namespace
@@ -68,7 +53,7 @@ void score_engine_passes(const Table& table, Context& context, Tally& tally) {
   const Column shape = table.column("shape");
   const Column time = table.column("torch_ms");
   MachineColumn machines(context.machines);
-  std::map<std::string, std::unique_ptr<EngineMachine>, std::less<>> known_machines;
+  std::map<std::string, std::unique_ptr<ServedMachine>, std::less<>> known_machines;
   ModelColumn models;
   const Transformer* model = models.of(engine_model);
   tally.result().remarks.push_back(
@@ -90,18 +75,22 @@ void score_engine_passes(const Table& table, Context& context, Tally& tally) {
       tally.skip(known.why_not);
     } else if (!decodes && !name.starts_with("e2e_prefill")) {
       tally.skip("a baseline for which the authors give two values for the same work");
-    } else if (model == nullptr || known.machine->gpus_per_node < engine_ranks) {
-      tally.skip(fmt::format("{} cannot run on {} ranks of {}", engine_model, engine_ranks, known.machine->name));
+    } else if (model == nullptr) {
+      tally.skip(fmt::format("no model file is known as {}", in_quotes(engine_model)));
     } else if (sequences.batch == 0 || sequences.tokens == 0) {
       tally.skip("the shape does not state bsz and ctx");
     } else {
-      std::unique_ptr<EngineMachine>& on = known_machines[known.machine->name];
+      std::unique_ptr<ServedMachine>& on = known_machines[known.machine->name];
       if (on == nullptr) {
-        on = std::make_unique<EngineMachine>(*known.machine);
+        on = std::make_unique<ServedMachine>(*known.machine);
       }
       const std::string_view part = decodes ? "decode, serial" : "prefill, serial";
-      tally.score(row, *known.machine, true,
-                  {{measured_us, pass_us(*model, *on, sequences, decodes), std::span(&part, 1)}});
+      try {
+        const double predicted_us = pass_us(*model, *on, sequences, decodes);
+        tally.score(row, *known.machine, true, {{measured_us, predicted_us, std::span(&part, 1)}});
+      } catch (const ConfigError& error) {
+        tally.skip(error.what());
+      }
     }
   }
 }

@@ -13,11 +13,12 @@
 #include <string_view>
 
 #include "model/config/implementation.h"
+#include "model/config_error.h"
 #include "model/text/suggest.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
-#include "sim/step/step.h"
+#include "sim/score/served_machine.h"
 #include "sim/step/woven.h"
 
 namespace commfuse::score {
@@ -37,21 +38,16 @@ struct PrefillTimes {
 /// Predicts passes over one prompt on one machine.
 class Passes {
  public:
-  explicit Passes(const Machine& machine) : machine_(machine), sites_(structures_, machine_) {}
+  explicit Passes(const Machine& machine) : on_(machine) {}
 
   [[nodiscard]] const Implementation& kernels() const { return *kernels_; }
-
-  /// Returns the pass of ranks that all have every token.
   [[nodiscard]] StepPoint point_of(const Transformer& model, std::int64_t ranks, std::int64_t tokens) const {
-    StepPoint point{.model = &model, .machine = &machine_, .plan = {}, .framework = {}};
-    point.plan.tensor = ranks;
-    point.plan.seq = tokens;
-    point.serves = true;
-    return point;
+    return on_.prefill(model, ranks, {.batch = 1, .tokens = tokens});
   }
 
+  /// Throws ConfigError for a pass that takes too long.
   [[nodiscard]] PrefillTimes times_of(StepPoint point) {
-    const auto time = [&] { return to_microseconds(predict_prefill(point, sites_).time); };
+    const auto time = [&] { return to_microseconds(predict_prefill(point, on_.sites()).time); };
     PrefillTimes times;
     point.free_sums = true;
     times.compute_us = time();
@@ -64,9 +60,7 @@ class Passes {
   }
 
  private:
-  Machine machine_;
-  StructureCache structures_;
-  SiteTimes sites_;
+  ServedMachine on_;
   std::shared_ptr<const Implementation> serial_ = load_implementation("torch_multimem");
   std::shared_ptr<const Implementation> kernels_ = load_implementation("tokenweave");
 };
@@ -86,10 +80,11 @@ std::string why_not(const StepPoint& point, const Implementation& kernels) {
   return refusal.empty() ? why_no_sums(point, kernels) : refusal;
 }
 
-/// Returns the pass of a row, or the reason why it is not predicted.
+/// The pass of a row with its times, or the reason why it is not predicted.
 struct FoundPass {
   std::optional<StepPoint> point{};
-  std::string why_not;
+  PrefillTimes times{};
+  std::string why_not{};
 };
 
 /// Finds the passes of a table: its machine, and the model, ranks and tokens of a row.
@@ -103,7 +98,6 @@ class PassColumns {
         passes_(known_.machine == nullptr ? nullptr : std::make_unique<Passes>(*known_.machine)) {}
 
   [[nodiscard]] const Machine& machine() const { return *known_.machine; }
-  [[nodiscard]] Passes& passes() { return *passes_; }
 
   /// Notes the faults of the row's cells. Reads them before Tally::takes decides.
   void read(Row& row) {
@@ -119,8 +113,15 @@ class PassColumns {
     if (model == nullptr) {
       return {.why_not = fmt::format("no model file is known as {}", in_quotes(row.text(model_)))};
     }
-    FoundPass pass{passes_->point_of(*model, row_ranks_, row_tokens_), {}};
+    FoundPass pass{.point = passes_->point_of(*model, row_ranks_, row_tokens_)};
     pass.why_not = why_not(*pass.point, passes_->kernels());
+    if (pass.why_not.empty()) {
+      try {
+        pass.times = passes_->times_of(*pass.point);
+      } catch (const ConfigError& error) {
+        pass.why_not = error.what();
+      }
+    }
     return pass;
   }
 
@@ -155,8 +156,7 @@ void score_throughput(const Table& table, Context& context, Tally& tally) {
       tally.skip(pass.why_not);
       continue;
     }
-    const PrefillTimes times = columns.passes().times_of(*pass.point);
-    const double predicted = times.overlapped_us / times.serial_us;
+    const double predicted = pass.times.overlapped_us / pass.times.serial_us;
     if (tally.score(row, columns.machine(), true, {{measured, predicted, std::span(&part, 1)}})) {
       tally.winner((predicted < 1.0) == (measured < 1.0));
     }
@@ -170,8 +170,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
   PassColumns columns(table, context, "prompt_tokens");
   tally.result().remarks.push_back(
       "`commfuse-sim run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave` predicts these "
-      "passes; "
-      "no cost is fitted to them.");
+      "passes; no cost is fitted to them.");
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -191,7 +190,7 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       tally.skip("too few tokens: the host launches kernels more slowly than they run");
       continue;
     }
-    const PrefillTimes predicted = columns.passes().times_of(*pass.point);
+    const PrefillTimes& predicted = pass.times;
     const std::span<const std::string_view> names(parts);
     if (tally.score(row, columns.machine(), true,
                     {{measured.serial_us, predicted.serial_us, names.subspan(0, 1)},

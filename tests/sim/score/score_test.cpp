@@ -432,14 +432,15 @@ TEST(Score, PassesOfAnEngineAreScoredByTheirBatchAndContext) {
   const TableScore score = score_text(
       "hw,case,shape,torch_ms,triton_dist_ms\nH800,e2e_prefill_ag_rs,bsz=32 ctx=128,123,104\n"
       "H800,e2e_decode_gemm_ar,bsz=128 ctx=128,16.5,12.4\nH800,mlp_gemm_ar,M=2048,0.6,0.5\n"
-      "H800,e2e_prefill_ag_rs,M=2048,1,1\n",
+      "H800,e2e_prefill_ag_rs,M=2048,1,1\nH800,e2e_prefill_ag_rs,bsz=1048576 ctx=1048576,1,1\n",
       "x.csv", {});
   EXPECT_EQ(score.kind, "engine_pass");
   EXPECT_EQ(score.scored, 2);
   ASSERT_EQ(score.errors.size(), 2U);
   EXPECT_LT(score.errors[0], 0.1);
   EXPECT_LT(score.errors[1], 0.3);
-  ASSERT_EQ(score.skipped.size(), 2U);
+  ASSERT_EQ(score.skipped.size(), 3U);
+  EXPECT_NE(score.skipped[2].reason.find("too large"), std::string::npos);  // The other rows are still scored.
   EXPECT_EQ(score.skipped[0].reason, "a baseline for which the authors give two values for the same work");
   EXPECT_EQ(score.skipped[1].reason, "the shape does not state bsz and ctx");
 }
