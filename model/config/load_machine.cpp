@@ -77,6 +77,12 @@ Accelerator read_accelerator(YamlMap map) {
   if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
     accelerator.framework_kernel_fit = read_fit_scope(*kernels);
   }
+  if (std::optional<YamlMap> decoding = map.optional_map("decode_attention")) {
+    accelerator.decode_attention->fit = read_fit_scope(*decoding);
+  }
+  if (std::optional<YamlMap> decoding = map.optional_map("decode_attention_fp8")) {
+    accelerator.decode_attention_fp8->fit = read_fit_scope(*decoding);
+  }
   read_matrix_units(map.map("matrix_units"), accelerator);
   return accelerator;
 }

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time of attention when one token per sequence is decoded: every key and value of the cache is read once.
 //
-//   time = overhead + (keys and values of all sequences + queries and output) bytes / (HBM bandwidth x efficiency)
+//   time = call + fourth root of the sum of the fourth powers of (start, blocks, keys, traffic) + ramp
+//   blocks  = heads that share no keys x (packed block + packed head x query heads per key head) / SMs
+//   keys    = packed keys x square root of (keys of a block / 256)
+//   traffic = (keys and values of all sequences + queries and output) bytes / rate
+//   ramp    = memory ramp x min(1, traffic bytes / L2 bytes)
 //
-// Kernels split the keys over SMs (Dao et al., "Flash-Decoding", 2023), so the whole chip reads; the arithmetic is far
-// below the peak of the matrix units, even if queries share keys. The efficiency of other memory-bound kernels and the
-// overhead of prefill are used. Both are priors, because no table of decoding has been fitted.
+// Kernels split the keys of a head over several blocks until every SM has one (Dao et al., "Flash-Decoding", 2023), at
+// least 256 keys each and at most `most parts`. The rate is the smaller of the HBM bandwidth x efficiency and what the
+// SMs with a block can load. A packed block multiplies all query heads that share keys with them in the matrix units;
+// an unpacked block processes one head in the vector units, so its FLOPs at `vector rate` join the sum. A single query
+// head per key head, or more than `most packed`, leaves only the unpacked kernel; otherwise the faster kernel runs.
+// Time that does not grow with traffic is multiplied by `narrow time` for heads no wider than 64.
+//
+// Public tables repeat one call, so keys that fit into `resident share` of the L2 are read from it, at `cached rate`
+// times the rate of the HBM; twice as many keys find nothing there. In a model, weights and other layers pass through
+// the L2 between two calls.
+//
+// Without a fit, the formula is overhead of prefill + memory-bound time of the traffic: both priors.
 #pragma once
 
 #include "model/cost/attention.h"
@@ -14,8 +27,22 @@
 
 namespace commfuse {
 
+/// Where the keys are when a call begins.
+enum class KeysIn : std::uint8_t {
+  hbm,
+  l2,  ///< As many as the L2 keeps, because the call before it read the same keys.
+};
+
+/// Returns the fitted parameters for a cache of this dtype; null if there are none.
+const DecodeAttention* decode_attention_of(const Accelerator& accelerator, DType dtype);
+
 /// Returns the time for one token each of `size.batch` sequences that see `size.seq` keys, including their own.
-Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size);
+/// `size.dtype` is that of the cache; queries and output have at least 16 bits.
+Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in = KeysIn::hbm);
+
+/// Returns what limits the kernel: latency up to twice its overhead, then the greatest of reading the keys of a block
+/// (few tiles), traffic (bandwidth) and blocks (compute). Requires fitted parameters.
+Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in = KeysIn::hbm);
 
 /// Attention over the cache of latent attention (DeepSeek-V2, 2024, section 2.1). If heads share one narrow key, whose
 /// first part is also the value, the arithmetic per byte is close to the ratio of the chip's FLOP rate to its

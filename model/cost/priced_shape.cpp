@@ -57,6 +57,22 @@ Limit limit_of_attention(const PricedShape& shape, const Accelerator& accelerato
   return limit_of(accelerator, size);
 }
 
+/// Without fitted parameters, only traffic determines the price.
+Limit limit_of_decoding(const PricedShape& shape, const Accelerator& accelerator) {
+  AttentionSize size{.batch = get(shape, FitSize::m),
+                     .seq = get(shape, FitSize::seq),
+                     .heads = get(shape, FitSize::n),
+                     .kv_heads = 1,
+                     .head_dim = get(shape, FitSize::k),
+                     .dtype = shape.dtype};
+  if (decode_attention_of(accelerator, shape.dtype) == nullptr ||
+      std::min({size.batch, size.seq, size.heads, size.head_dim}) < 1) {
+    return Limit::bandwidth;
+  }
+  size.kv_heads = std::clamp<std::int64_t>(get(shape, FitSize::bytes) / cache_of(size).count, 1, size.heads);
+  return decode_limit_of(accelerator, size, KeysIn::l2);
+}
+
 /// Returns the limit of a message. An exchange is timed between a pair, a collective around its ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
@@ -81,7 +97,8 @@ FitScope fit_of_collective(const PricedShape& shape, const CollectiveParameters&
 std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMMs";
-    case PricedKind::attention: return "attention";
+    case PricedKind::attention:
+    case PricedKind::decode_attention: return "attention";
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
@@ -136,6 +153,7 @@ std::string_view name_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
+    case PricedKind::decode_attention: return "attention of decoding";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
@@ -193,6 +211,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
   switch (shape.kind) {
     case PricedKind::product: return machine.accelerator.matrix_unit(shape.dtype).fit;
     case PricedKind::attention: return machine.accelerator.attention_fit;
+    case PricedKind::decode_attention: {
+      const DecodeAttention* const fitted = decode_attention_of(machine.accelerator, shape.dtype);
+      return fitted != nullptr ? fitted->fit : FitScope{};
+    }
     case PricedKind::memory_bound: return {};
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
@@ -205,6 +227,7 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
   switch (shape.kind) {
     case PricedKind::product: return limit_of_product(shape, machine.accelerator);
     case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
+    case PricedKind::decode_attention: return limit_of_decoding(shape, machine.accelerator);
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);

@@ -18,6 +18,7 @@ namespace commfuse {
 enum class PricedKind : std::uint8_t {
   product,
   attention,
+  decode_attention,  ///< Attention of decoding, which no program has.
   memory_bound,
   framework_kernel,  ///< A memory-bound kernel of a serving framework, between its GEMMs.
   exchange,
@@ -34,7 +35,7 @@ struct PricedShape {
   PricedKind kind = PricedKind::product;
   DType dtype = DType::bf16;  ///< dtype of a GEMM or an attention; bf16 for all other ops, whatever they move
   /// Sizes by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the width
-  /// of one head as k, and the bytes of its keys and values.
+  /// of one head as k, and the bytes of its keys and values; in decoding, m counts sequences.
   std::array<std::int64_t, all_fit_sizes.size()> size{};
   auto operator<=>(const PricedShape&) const = default;
 };

@@ -28,6 +28,10 @@ std::string attention_group(std::string_view kind, std::string_view machine, con
   return fmt::format("{}|{}|{}|{}|{}", kind, machine, size.heads, size.kv_heads, size.head_dim);
 }
 
+std::string decode_attention_group(std::string_view machine, const AttentionSize& size) {
+  return attention_group("decode_attention", machine, size) + (size.dtype == DType::fp8 ? "|fp8" : "");
+}
+
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {
   return fmt::format("framework_kernel|{}|{}|{}", machine, op, width);
 }

@@ -62,6 +62,10 @@ std::string link_group(std::string_view kind, std::string_view machine, std::str
 /// Returns the key of rows with one attention layer and any batch and sequence: "attention|H100-SXM5-80GB|32|8|128".
 std::string attention_group(std::string_view kind, std::string_view machine, const AttentionSize& size);
 
+/// Returns the key of rows of decoding with one attention layer and any batch and number of keys:
+/// "decode_attention|H100-SXM5|32|8|128", with "|fp8" if the cache is in fp8.
+std::string decode_attention_group(std::string_view machine, const AttentionSize& size);
+
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:
 /// "framework_kernel|h100|mlp_act|11008", op as in the table.
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width);

@@ -89,6 +89,29 @@ struct AttentionParameters {
   Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
 };
 
+/// Attention of decoding: one query per head and sequence. model/cost/decode_attention.h gives the formula. Blocks of a
+/// packed kernel process all heads that share keys, blocks of an unpacked one a single head. Without unpacked kernels
+/// (unpacked_block 0), the packed kernel runs for any number of heads.
+struct DecodeAttention {
+  Parameter<Duration> call;          ///< Once per call.
+  Parameter<Duration> packed_start;  ///< Shortest time of the packed kernel, after `call`.
+  Parameter<Duration> packed_block;  ///< Time of an SM per block.
+  Parameter<Duration> packed_head;   ///< Time of an SM per query head of a block.
+  Parameter<Duration> packed_keys;   ///< Time in which a block reads 256 keys; grows with the square root of the keys.
+  Parameter<double> hbm_efficiency;  ///< Share of the HBM bandwidth for keys and values.
+  Parameter<double> cached_rate;     ///< Rate of keys that the L2 still holds, relative to keys from HBM.
+  Parameter<double> resident_share;  ///< Share of the L2 that keeps keys from one call to the next.
+  Parameter<Duration> memory_ramp;   ///< Added time when keys fill the L2; proportionally less for fewer keys.
+  Parameter<double> most_parts;      ///< Most blocks over which the keys of one head are split.
+  Parameter<double> narrow_time{1.0};   ///< Times of heads no wider than 64, relative to wider heads; without traffic.
+  Parameter<double> most_packed{32.0};  ///< Most heads of a packed block.
+  Parameter<Duration> unpacked_start;   ///< As for the packed kernel.
+  Parameter<Duration> unpacked_block;
+  Parameter<Duration> unpacked_keys;
+  Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which has no matrix units; 0: no limit.
+  FitScope fit{};
+};
+
 /// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
 /// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
 /// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
@@ -138,6 +161,8 @@ struct Accelerator {
   FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Present if they were measured.
   FitScope framework_kernel_fit;
+  std::optional<DecodeAttention> decode_attention;      ///< Present if it was measured with a cache of 16 bits.
+  std::optional<DecodeAttention> decode_attention_fp8;  ///< The same with a cache in fp8.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -142,6 +142,32 @@ struct Described<FrameworkKernels> {
       entry("rotation_step", &F::rotation_step)};
 };
 
+template <>
+struct Described<DecodeAttention> {
+  using D = DecodeAttention;
+  static constexpr std::tuple entries{
+      entry("call", &D::call, "Time per call"),
+      entry("packed_start", &D::packed_start, "Shortest time of blocks that process all heads that share keys"),
+      entry("packed_block", &D::packed_block, "Time of an SM per block"),
+      entry("packed_head", &D::packed_head, "Time of an SM per query head of a block"),
+      entry("packed_keys", &D::packed_keys, "Time in which a block reads 256 keys"),
+      entry("hbm_efficiency", &D::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
+      entry("cached_rate", &D::cached_rate, "Rate of keys in L2, relative to keys from HBM").within(1.0, relative_most),
+      entry("resident_share", &D::resident_share, "Share of L2 that keeps keys for the next call")
+          .within(0.0, relative_most),
+      entry("memory_ramp", &D::memory_ramp, "Added time when keys fill the L2"),
+      entry("most_parts", &D::most_parts, "Most blocks over which the keys of one head are split")
+          .within(1.0, split_keys_most),
+      entry("narrow_time", &D::narrow_time, "Times of heads up to 64 wide, relative to wider ones")
+          .optional()
+          .within(0.0, relative_most),
+      entry("most_packed", &D::most_packed, "Most query heads of a packed block").optional().within(1.0, sm_most),
+      entry("unpacked_start", &D::unpacked_start, "Shortest time of blocks that process one head").optional(),
+      entry("unpacked_block", &D::unpacked_block, "Time of an SM per block; 0: no such kernel").optional(),
+      entry("unpacked_keys", &D::unpacked_keys, "Time in which a block reads 256 keys").optional(),
+      entry("vector_rate", &D::vector_rate, "FLOP rate of blocks that process one head; 0: no limit").optional()};
+};
+
 /// Matrix units have no entry here, because they are indexed by dtype.
 template <>
 struct Described<Accelerator> {
@@ -163,7 +189,9 @@ struct Described<Accelerator> {
       entry("graph_node_gap", &A::graph_node_gap, "Wait between graph nodes, beyond kernel_floor"),
       entry("stream_gap", &A::stream_gap, "Wait before a kernel of a stream, beyond kernel_floor").optional(),
       entry("attention", &A::attention).optional(),
-      entry("framework_kernels", &A::framework_kernels)};
+      entry("framework_kernels", &A::framework_kernels),
+      entry("decode_attention", &A::decode_attention, "Attention of decoding, with a cache of 16 bits"),
+      entry("decode_attention_fp8", &A::decode_attention_fp8, "Attention of decoding, with a cache in fp8")};
 };
 
 template <>
@@ -322,6 +350,7 @@ constexpr std::size_t described_size() {
 static_assert(described_size<GemmParameters>() == sizeof(GemmParameters));
 static_assert(described_size<AttentionParameters>() == sizeof(AttentionParameters));
 static_assert(described_size<FrameworkKernels>() == sizeof(FrameworkKernels));
+static_assert(described_size<DecodeAttention>() + sizeof(FitScope) == sizeof(DecodeAttention));
 static_assert(described_size<SmallMessages>() == sizeof(SmallMessages));
 static_assert(described_size<PeerParameters>() + sizeof(FitScope) == sizeof(PeerParameters));
 static_assert(described_size<ProtocolParameters>() == sizeof(ProtocolParameters));

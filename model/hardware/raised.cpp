@@ -177,6 +177,9 @@ AffectedOps ops_affected_by(std::string_view name) {
   if (name.starts_with("accelerator.attention.")) {
     return AffectedOps::attention;
   }
+  if (name.starts_with("accelerator.decode_attention")) {
+    return AffectedOps::decoding;
+  }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
     return has(".nvls.") || has(".tree.") ? AffectedOps::all_reduces

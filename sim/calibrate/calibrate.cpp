@@ -19,6 +19,7 @@
 #include "model/cost/memory_bound.h"
 #include "model/fit/attention_fit.h"
 #include "model/fit/custom_all_reduce_fit.h"
+#include "model/fit/decode_attention_fit.h"
 #include "model/fit/fit_scope_yaml.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
@@ -228,7 +229,35 @@ class Calibrator {
       widen(part.scope, FitSize::seq, size.seq);
     }
     conclude(part, attention_yaml(fit, 4), 4, base_.accelerator.attention_fit);
-    attention_ = fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
+    attention_ += fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
+  }
+
+  void decode_attention(DType cache) {
+    const bool is_fp8 = cache == DType::fp8;
+    const auto& [rows, source] = is_fp8 ? observations_.decode_attention_fp8 : observations_.decode_attention;
+    const std::string name = is_fp8 ? "attention of decoding, cache in fp8" : "attention of decoding";
+    if (rows.empty()) {
+      return;
+    }
+    if (!can_fit_decode_attention(base_.accelerator, rows, machine_)) {
+      result_.skipped.push_back(
+          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
+                      "measure more sizes",
+                      name, source, counted(rows.size(), "row")));
+      return;
+    }
+    const DecodeAttentionFit fit = fit_decode_attention(base_.accelerator, rows, machine_, source);
+    FittedPart& part = add_part(name, source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time),
+                                to_microseconds(decode_attention_time(fit.accelerator, size, KeysIn::l2)),
+                                !fit.has_few && is_held_out(decode_attention_group(machine_, size))});
+      widen(part.scope, FitSize::seq, size.seq);
+    }
+    const DecodeAttention* const base = decode_attention_of(base_.accelerator, cache);
+    conclude(part, decode_attention_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
+    attention_ +=
+        fmt::format("  {}:\n{}{}", is_fp8 ? "decode_attention_fp8" : "decode_attention", comment(part, 4), part.yaml);
   }
 
   void kernels() {
@@ -527,6 +556,8 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
     fit_to(observations.gemm[index_of(dtype)], [&] { calibrator.gemms(dtype); });
   }
   fit_to(observations.attention, [&] { calibrator.attention(); });
+  fit_to(observations.decode_attention, [&] { calibrator.decode_attention(DType::bf16); });
+  fit_to(observations.decode_attention_fp8, [&] { calibrator.decode_attention(DType::fp8); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
   fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
   for (const AllReduceKernel framework : all_all_reduce_kernels) {

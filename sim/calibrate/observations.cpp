@@ -103,6 +103,8 @@ class ObservationReader {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_gemm(row, whole); });
     } else if (kind->name == "attention") {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_attention(row, whole); });
+    } else if (kind->name == "decode_attention") {
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_decode_attention(row, whole); });
     } else if (kind->name == "gemm_layer") {
       const std::map<std::int64_t, score::LayerWidths> widths = score::layer_widths_in(table);
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_kernel(row, whole, widths); });
@@ -265,6 +267,22 @@ class ObservationReader {
     if (row.is_sound()) {
       add(seen_.attention, MeasuredAttention{size, from_seconds(1e-6 * time)});
     }
+  }
+
+  void read_decode_attention(Row& row, const Table& table) {
+    const score::DecodeColumns columns(table);
+    const AttentionSize size = columns.size(row);
+    const double time = row.microseconds(table.column("time_us"));
+    if (!row.is_sound()) {
+      return;
+    }
+    const std::string_view cache = row.text(columns.cache);
+    if (row.has(columns.cache) && !score::dtype_in_table(cache)) {
+      skip(fmt::format("{}: a cache in {}, which no setting chooses", name_, with_escapes(cache)));
+      return;
+    }
+    add(size.dtype == DType::fp8 ? seen_.decode_attention_fp8 : seen_.decode_attention,
+        MeasuredAttention{size, from_seconds(1e-6 * time)});
   }
 
   /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.

@@ -49,6 +49,8 @@ struct Observations {
   std::string machine;                                             ///< Name in the tables; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
+  Measurements<MeasuredAttention> decode_attention;      ///< With a cache of 16 bits.
+  Measurements<MeasuredAttention> decode_attention_fp8;  ///< With a cache in fp8.
   Measurements<MeasuredFrameworkKernel> kernels;
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;

@@ -47,6 +47,16 @@ PricedShape shape_of(const AttentionSize& size) {
   return shape;
 }
 
+PricedShape shape_of_decoding(const AttentionSize& size) {
+  PricedShape shape{.kind = PricedKind::decode_attention, .dtype = size.dtype};
+  put(shape, FitSize::seq) = size.seq;
+  put(shape, FitSize::m) = size.batch;
+  put(shape, FitSize::n) = size.heads;
+  put(shape, FitSize::k) = size.head_dim;
+  put(shape, FitSize::bytes) = cache_of(size).count;
+  return shape;
+}
+
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
   PricedShape shape{.kind = kind};
   put(shape, FitSize::bytes) = bytes.count;
@@ -59,6 +69,9 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
   switch (shape.kind) {
     case PricedKind::product: return fmt::format("accelerator.matrix_units.{}.fit.residual", name_of(shape.dtype));
     case PricedKind::attention: return "accelerator.attention.fit.residual";
+    case PricedKind::decode_attention:
+      return shape.dtype == DType::fp8 ? "accelerator.decode_attention_fp8.fit.residual"
+                                       : "accelerator.decode_attention.fit.residual";
     case PricedKind::memory_bound: return "";
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
@@ -104,6 +117,7 @@ Doubts::Side Doubts::side_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return Side::gemms;
     case PricedKind::attention: return Side::attention;
+    case PricedKind::decode_attention: return Side::decoding;
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Side::memory;
     default: return Side::links;
@@ -120,6 +134,7 @@ bool Doubts::is_affected(Side side, DType dtype, const RaisedMachine& raised, st
   switch (raised.affects) {
     case AffectedOps::gemms: return side != Side::memory && raised.dtype == dtype;
     case AffectedOps::attention: return side == Side::attention;
+    case AffectedOps::decoding: return side == Side::decoding;
     default: return true;
   }
 }

@@ -33,6 +33,8 @@ struct TimedShape {
 
 PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
+/// Returns the shape of attention in decoding; `size` is as in decode_attention_time().
+PricedShape shape_of_decoding(const AttentionSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
 /// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
@@ -70,7 +72,7 @@ class Doubts {
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:
-  enum class Side : std::uint8_t { gemms, attention, memory, links };
+  enum class Side : std::uint8_t { gemms, attention, decoding, memory, links };
   struct Known {
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     std::vector<std::string> names;  ///< Names of the raised parameters, in the order of `raised`.

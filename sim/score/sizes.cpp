@@ -54,6 +54,16 @@ GemmSize ProductColumns::size(Row& row) const {
   return size;
 }
 
+namespace {
+
+void require_whole_groups(Row& row, const AttentionSize& size) {
+  if (row.is_sound() && size.heads % size.kv_heads != 0) {
+    row.fault(fmt::format("{} heads are not a multiple of {} kv_heads", size.heads, size.kv_heads));
+  }
+}
+
+}  // namespace
+
 AttentionColumns::AttentionColumns(const Table& table)
     : hw(table.column("hw")),
       batch(table.column("batch")),
@@ -70,9 +80,27 @@ AttentionSize AttentionColumns::size(Row& row) const {
                            .kv_heads = row.count(kv_heads),
                            .head_dim = row.count(head_dim),
                            .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
-  if (row.is_sound() && size.heads % size.kv_heads != 0) {
-    row.fault(fmt::format("{} heads are not a multiple of {} kv_heads", size.heads, size.kv_heads));
-  }
+  require_whole_groups(row, size);
+  return size;
+}
+
+DecodeColumns::DecodeColumns(const Table& table)
+    : hw(table.column("hw")),
+      batch(table.column("batch")),
+      keys(table.column("kv_len")),
+      heads(table.column("heads")),
+      kv_heads(table.column("kv_heads")),
+      head_dim(table.column("head_dim")),
+      cache(table.column("kv_dtype")) {}
+
+AttentionSize DecodeColumns::size(Row& row) const {
+  const AttentionSize size{.batch = row.count(batch),
+                           .seq = row.count(keys),
+                           .heads = row.count(heads),
+                           .kv_heads = row.count(kv_heads),
+                           .head_dim = row.count(head_dim),
+                           .dtype = dtype_in_table(row.text(cache)).value_or(DType::bf16)};
+  require_whole_groups(row, size);
   return size;
 }
 

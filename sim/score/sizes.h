@@ -35,4 +35,12 @@ struct AttentionColumns {
   Column hw, batch, seq, heads, kv_heads, head_dim, dtype;
 };
 
+/// The columns of attention in decoding. `seq` counts the keys of a sequence, and `dtype` is that of the cache; a
+/// missing or unknown one reads as bf16.
+struct DecodeColumns {
+  explicit DecodeColumns(const Table& table);
+  [[nodiscard]] AttentionSize size(Row& row) const;
+  Column hw, batch, keys, heads, kv_heads, head_dim, cache;
+};
+
 }  // namespace commfuse::score

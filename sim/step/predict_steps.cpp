@@ -46,10 +46,15 @@ class StepPoints::Sites {
     SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
   };
 
-  /// Returns each raised machine with the nodes that the plan needs.
-  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
+  /// Returns each raised machine with the nodes that the plan needs. Without `decodes`, those whose parameter affects
+  /// only decoding are left out.
+  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch,
+                                 bool decodes) {
     std::vector<RaisedStep> raised;
     for (const RaisedMachine& machine : machines) {
+      if (machine.affects == AffectedOps::decoding && !decodes) {
+        continue;
+      }
       SizedMachine& sized = of(machine.machine, plan, launch);
       raised.push_back({machine.parameter, &sized.machine, &sized.times});
     }
@@ -675,7 +680,7 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   }
   std::vector<RaisedStep> raised;
   if (run.uncertainty) {
-    raised = sites_->raised(*library_.raised(run.machine), plan, launch);
+    raised = sites_->raised(*library_.raised(run.machine), plan, launch, run.scope.work == Use::decode);
   }
   return {std::move(settings), std::move(run), site, std::move(point), std::move(raised)};
 }
