@@ -14,6 +14,9 @@ inline const std::string configs_folder = COMMFUSE_SOURCE_DIR "/configs";
 /// Loads a file of configs/, for example "hardware/h100-sxm.yaml".
 inline Machine shipped_machine(const std::string& file) { return load_machine(configs_folder + "/" + file); }
 
+/// Returns the duration, rounded to whole picoseconds.
+inline Duration in_microseconds(double value) { return from_seconds(1e-6 * value); }
+
 inline Machine h100_machine() { return shipped_machine("hardware/h100-sxm.yaml"); }
 inline Accelerator h100_accelerator() { return h100_machine().accelerator; }
 

@@ -14,7 +14,6 @@ namespace commfuse {
 namespace {
 
 constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM processes at a time.
-constexpr std::int64_t narrow_head = 64;
 // FlashAttention-3 splits keys when a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
 // hopper/heuristics.h, num_splits_heuristic).
 constexpr double well_filled = 0.8;

@@ -35,6 +35,9 @@
 
 namespace commfuse {
 
+/// Widest heads for which kernels have times of their own.
+inline constexpr std::int64_t narrow_head = 64;
+
 /// Size of the attention in one rank's heads. `seq` is the number of query rows per sequence, and of keys.
 struct AttentionSize {
   std::int64_t batch = 1;

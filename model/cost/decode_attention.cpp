@@ -12,30 +12,23 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t narrow_head = 64;
 constexpr double least_keys = 256.0;  // Keys of a head that kernels do not split.
 
 /// Seconds of the parts of a kernel's time, of which the longest hides most of the others.
-struct KernelParts {
+struct DecodeParts {
   double start = 0.0;
   double blocks = 0.0;
   double keys = 0.0;
-  double traffic = 0.0;
+  double traffic = 0.0;  // above 0
 
   [[nodiscard]] double seconds() const {
-    return root_of_fourths(root_of_fourths(start, blocks), root_of_fourths(keys, traffic));
+    return root_of_fourths(root_of_fourths(root_of_fourths(traffic, start), blocks), keys);
   }
 };
 
 Bytes bytes_moved(const AttentionSize& size) {
   const std::int64_t width = std::max<std::int64_t>(bytes_of(DType::bf16), bytes_of(size.dtype));
   return cache_of(size) + Bytes{2 * size.batch * size.heads * size.head_dim * width};
-}
-
-/// Returns the share of a call's traffic that the L2 still holds from the call before.
-double cached_share(const Accelerator& accelerator, const DecodeAttention& fitted, double bytes) {
-  const double resident = fitted.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);
-  return std::clamp(2.0 * resident / bytes - 1.0, 0.0, 1.0);
 }
 
 double ramp_seconds(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size) {
@@ -52,37 +45,34 @@ struct BlockTimes {
   double keys = 0.0;  // for 256 keys
 };
 
-KernelParts parts_of(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size,
-                     KeysIn keys_in, const BlockTimes& times) {
+DecodeParts parts_of(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size,
+                     const BlockTimes& times) {
   const auto seq = static_cast<double>(size.seq);
   const auto sms = static_cast<double>(accelerator.sms);
-  const double most = std::min(fitted.most_parts.value, std::max(1.0, std::ceil(seq / least_keys)));
+  const double most = std::clamp(seq / least_keys, 1.0, fitted.most_parts.value);
   const double splits = std::clamp(std::floor(sms / times.count), 1.0, most);
   const auto bytes = static_cast<double>(bytes_moved(size).count);
   const double rate = std::min(accelerator.hbm_bandwidth.value.value * fitted.hbm_efficiency.value,
                                std::min(sms, times.count * splits) * accelerator.sm_bandwidth.value.value);
-  const double cached = keys_in == KeysIn::l2 ? cached_share(accelerator, fitted, bytes) : 0.0;
   const double narrow = size.head_dim <= narrow_head ? fitted.narrow_time.value : 1.0;
   return {.start = narrow * times.start,
           .blocks = narrow * times.count * times.block / sms,
           .keys = narrow * times.keys * std::sqrt(seq / splits / least_keys),
-          .traffic = bytes * (1.0 - cached + cached / fitted.cached_rate.value) / rate};
+          .traffic = bytes / rate};
 }
 
-KernelParts packed_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size,
-                         KeysIn keys_in) {
+DecodeParts packed_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size) {
   const double shared = static_cast<double>(size.heads) / static_cast<double>(size.kv_heads);
-  return parts_of(accelerator, fitted, size, keys_in,
+  return parts_of(accelerator, fitted, size,
                   {.count = static_cast<double>(size.batch * size.kv_heads),
                    .start = to_seconds(fitted.packed_start.value),
                    .block = to_seconds(fitted.packed_block.value) + shared * to_seconds(fitted.packed_head.value),
                    .keys = to_seconds(fitted.packed_keys.value)});
 }
 
-KernelParts unpacked_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size,
-                           KeysIn keys_in) {
+DecodeParts unpacked_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size) {
   const auto heads = static_cast<double>(size.batch * size.heads);
-  KernelParts parts = parts_of(accelerator, fitted, size, keys_in,
+  DecodeParts parts = parts_of(accelerator, fitted, size,
                                {.count = heads,
                                 .start = to_seconds(fitted.unpacked_start.value),
                                 .block = to_seconds(fitted.unpacked_block.value),
@@ -95,19 +85,18 @@ KernelParts unpacked_parts(const Accelerator& accelerator, const DecodeAttention
 }
 
 /// Returns the parts of the kernel that runs: the faster one where both can.
-KernelParts kernel_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size,
-                         KeysIn keys_in) {
+DecodeParts decode_parts(const Accelerator& accelerator, const DecodeAttention& fitted, const AttentionSize& size) {
   const bool has_unpacked = fitted.unpacked_block.value > Duration::zero();
   const double shared = static_cast<double>(size.heads) / static_cast<double>(size.kv_heads);
   const bool may_pack = !has_unpacked || (size.heads > size.kv_heads && shared <= fitted.most_packed.value);
   if (!may_pack) {
-    return unpacked_parts(accelerator, fitted, size, keys_in);
+    return unpacked_parts(accelerator, fitted, size);
   }
-  const KernelParts packed = packed_parts(accelerator, fitted, size, keys_in);
+  const DecodeParts packed = packed_parts(accelerator, fitted, size);
   if (!has_unpacked) {
     return packed;
   }
-  const KernelParts unpacked = unpacked_parts(accelerator, fitted, size, keys_in);
+  const DecodeParts unpacked = unpacked_parts(accelerator, fitted, size);
   return packed.seconds() <= unpacked.seconds() ? packed : unpacked;
 }
 
@@ -123,21 +112,21 @@ const DecodeAttention* decode_attention_of(const Accelerator& accelerator, DType
   return fitted ? &*fitted : nullptr;
 }
 
-Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in) {
+Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size) {
   const DecodeAttention* const fitted = decode_attention_of(accelerator, size.dtype);
   if (fitted == nullptr) {
     return accelerator.attention.overhead.value + memory_bound_time(accelerator, bytes_moved(size), accelerator.sms);
   }
-  const KernelParts parts = kernel_parts(accelerator, *fitted, size, keys_in);
+  const DecodeParts parts = decode_parts(accelerator, *fitted, size);
   return std::max(accelerator.kernel_floor.value,
                   op_time(to_seconds(fitted->call.value) + parts.seconds() + ramp_seconds(accelerator, *fitted, size),
                           "attention of decoding"));
 }
 
-Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in) {
+Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size) {
   const DecodeAttention* const fitted = decode_attention_of(accelerator, size.dtype);
   check(fitted != nullptr, "the accelerator has fitted parameters for this cache");
-  const KernelParts parts = kernel_parts(accelerator, *fitted, size, keys_in);
+  const DecodeParts parts = decode_parts(accelerator, *fitted, size);
   const double traffic = parts.traffic + ramp_seconds(accelerator, *fitted, size);
   if (std::max({parts.blocks, parts.keys, traffic}) <= to_seconds(fitted->call.value) + parts.start) {
     return Limit::latency;

@@ -14,9 +14,8 @@
 // head per key head, or more than `most packed`, leaves only the unpacked kernel; otherwise the faster kernel runs.
 // Time that does not grow with traffic is multiplied by `narrow time` for heads no wider than 64.
 //
-// Public tables repeat one call, so keys that fit into `resident share` of the L2 are read from it, at `cached rate`
-// times the rate of the HBM; twice as many keys find nothing there. In a model, weights and other layers pass through
-// the L2 between two calls.
+// The ramp is what long reads lose until all of the memory is busy. Public tables repeat one call, so the L2 still
+// holds part of its keys; the ramp, smaller for fewer keys, covers that too.
 //
 // Without a fit, the formula is overhead of prefill + memory-bound time of the traffic: both priors.
 #pragma once
@@ -27,22 +26,16 @@
 
 namespace commfuse {
 
-/// Where the keys are when a call begins.
-enum class KeysIn : std::uint8_t {
-  hbm,
-  l2,  ///< As many as the L2 keeps, because the call before it read the same keys.
-};
-
 /// Returns the fitted parameters for a cache of this dtype; null if there are none.
 const DecodeAttention* decode_attention_of(const Accelerator& accelerator, DType dtype);
 
 /// Returns the time for one token each of `size.batch` sequences that see `size.seq` keys, including their own.
 /// `size.dtype` is that of the cache; queries and output have at least 16 bits.
-Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in = KeysIn::hbm);
+Duration decode_attention_time(const Accelerator& accelerator, const AttentionSize& size);
 
 /// Returns what limits the kernel: latency up to twice its overhead, then the greatest of reading the keys of a block
 /// (few tiles), traffic (bandwidth) and blocks (compute). Requires fitted parameters.
-Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size, KeysIn keys_in = KeysIn::hbm);
+Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size);
 
 /// Attention over the cache of latent attention (DeepSeek-V2, 2024, section 2.1). If heads share one narrow key, whose
 /// first part is also the value, the arithmetic per byte is close to the ratio of the chip's FLOP rate to its

@@ -70,7 +70,7 @@ Limit limit_of_decoding(const PricedShape& shape, const Accelerator& accelerator
     return Limit::bandwidth;
   }
   size.kv_heads = std::clamp<std::int64_t>(get(shape, FitSize::bytes) / cache_of(size).count, 1, size.heads);
-  return decode_limit_of(accelerator, size, KeysIn::l2);
+  return decode_limit_of(accelerator, size);
 }
 
 /// Returns the limit of a message. An exchange is timed between a pair, a collective around its ring.

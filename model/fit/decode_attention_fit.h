@@ -31,10 +31,9 @@ bool can_fit_decode_attention(const Accelerator& accelerator, std::span<const Me
                               const std::string& machine);
 
 /// Fits by robust least squares on log(predicted / measured); rows of one layer count as one observation in the
-/// standard errors. Rows repeat one call, so the L2 holds keys of the call before; `size.seq` counts the keys of a
-/// sequence. All rows have one `size.dtype`, that of the cache. `machine` and `source` are as in fit_attention(). If
-/// the accelerator has parameters without an unpacked kernel, the fit has none either. Requires
-/// can_fit_decode_attention() and times above 0.
+/// standard errors. `size.seq` counts the keys of a sequence. All rows have one `size.dtype`, that of the cache.
+/// `machine` and `source` are as in fit_attention(). If the accelerator has parameters without an unpacked kernel, the
+/// fit has none either. Requires can_fit_decode_attention() and times above 0.
 DecodeAttentionFit fit_decode_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                                         const std::string& machine, const std::string& source);
 

@@ -99,8 +99,6 @@ struct DecodeAttention {
   Parameter<Duration> packed_head;   ///< Time of an SM per query head of a block.
   Parameter<Duration> packed_keys;   ///< Time in which a block reads 256 keys; grows with the square root of the keys.
   Parameter<double> hbm_efficiency;  ///< Share of the HBM bandwidth for keys and values.
-  Parameter<double> cached_rate;     ///< Rate of keys that the L2 still holds, relative to keys from HBM.
-  Parameter<double> resident_share;  ///< Share of the L2 that keeps keys from one call to the next.
   Parameter<Duration> memory_ramp;   ///< Added time when keys fill the L2; proportionally less for fewer keys.
   Parameter<double> most_parts;      ///< Most blocks over which the keys of one head are split.
   Parameter<double> narrow_time{1.0};   ///< Times of heads no wider than 64, relative to wider heads; without traffic.

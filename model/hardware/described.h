@@ -152,9 +152,6 @@ struct Described<DecodeAttention> {
       entry("packed_head", &D::packed_head, "Time of an SM per query head of a block"),
       entry("packed_keys", &D::packed_keys, "Time in which a block reads 256 keys"),
       entry("hbm_efficiency", &D::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
-      entry("cached_rate", &D::cached_rate, "Rate of keys in L2, relative to keys from HBM").within(1.0, relative_most),
-      entry("resident_share", &D::resident_share, "Share of L2 that keeps keys for the next call")
-          .within(0.0, relative_most),
       entry("memory_ramp", &D::memory_ramp, "Added time when keys fill the L2"),
       entry("most_parts", &D::most_parts, "Most blocks over which the keys of one head are split")
           .within(1.0, split_keys_most),

@@ -249,8 +249,7 @@ class Calibrator {
     const DecodeAttentionFit fit = fit_decode_attention(base_.accelerator, rows, machine_, source);
     FittedPart& part = add_part(name, source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
-      part.residuals.push_back({to_microseconds(time),
-                                to_microseconds(decode_attention_time(fit.accelerator, size, KeysIn::l2)),
+      part.residuals.push_back({to_microseconds(time), to_microseconds(decode_attention_time(fit.accelerator, size)),
                                 !fit.has_few && is_held_out(decode_attention_group(machine_, size))});
       widen(part.scope, FitSize::seq, size.seq);
     }

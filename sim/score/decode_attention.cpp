@@ -16,9 +16,8 @@ namespace commfuse::score {
 
 namespace {
 
-/// Tables repeat one call, so its keys may still be in the L2.
 double price_us(const Machine& machine, const AttentionSize& size) {
-  return to_microseconds(decode_attention_time(machine.accelerator, size, KeysIn::l2));
+  return to_microseconds(decode_attention_time(machine.accelerator, size));
 }
 
 std::string_view part_of(const AttentionSize& size) {
