@@ -6,7 +6,6 @@
 
 #include "model/check.h"
 #include "model/cost/communication.h"
-#include "model/cost/group.h"
 
 namespace commfuse {
 
@@ -21,6 +20,15 @@ PricedKind priced_kind(LinkOp op) {
     case LinkOp::send_recv: return PricedKind::exchange;
   }
   return PricedKind::exchange;
+}
+
+/// Returns the time of an all-to-all over the first GPUs of every node while no other group uses the network.
+Duration all_to_all_across(const Machine& machine, const Message& message) {
+  const int of_a_node = static_cast<int>(message.gpus / message.nodes);
+  const Spread spread{.gpus_of_a_node = of_a_node,
+                      .inside = of_a_node == 1 ? nullptr : &collective_over(machine, 0, of_a_node),
+                      .rate_out = rate_across(machine, {.of_group = of_a_node, .of_node = of_a_node})};
+  return all_to_all_time(collective_across(machine, of_a_node), static_cast<int>(message.gpus), message.bytes, spread);
 }
 
 }  // namespace
@@ -82,10 +90,7 @@ Duration message_time(const Machine& machine, const Message& message) {
     case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes, nodes);
     case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes, nodes);
     case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, nodes);
-    default:
-      return nodes == 1 ? all_to_all_time(collective, gpus, message.bytes)
-                        : group_of(machine, {.stride = machine.gpus_per_node / (gpus / nodes), .ranks = gpus})
-                              .all_to_all(message.bytes);
+    default: return nodes == 1 ? all_to_all_time(collective, gpus, message.bytes) : all_to_all_across(machine, message);
   }
 }
 

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/expect/machine_change.h"
+#include "tests/model/hardware/made_links.h"
 
 namespace commfuse {
 namespace {
@@ -21,6 +25,20 @@ TEST(Message, TakesTheTimeOfTheCostModel) {
   EXPECT_EQ(message_time(machine, all_reduce_of(gib)), all_reduce_time(machine.link, 8, {gib}));
   const Message pair{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {gib}};
   EXPECT_EQ(message_time(machine, pair), p2p_time(machine.link, {gib}));
+}
+
+TEST(Message, AllToAllAcrossNodesTakesTheFirstGpusOfEachNode) {
+  Machine machine = test::two_nodes();
+  machine.nics_per_node = 4;
+  machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
+      std::vector{test::link(1, 10).collective, test::link(1, 20).collective, test::link(1, 30).collective});
+  // Three GPUs on each node: each sends half of its 60 MB to the other node through its NIC of 10 GB/s, after 10 us.
+  const Message three_of_four{.op = LinkOp::all_to_all, .gpus = 6, .nodes = 2, .bytes = {60'000'000}};
+  EXPECT_EQ(message_time(machine, three_of_four), std::chrono::microseconds(3010));
+  // A single GPU has the only NIC of its node to itself.
+  machine.nics_per_node = 1;
+  const Message pair{.op = LinkOp::all_to_all, .gpus = 2, .nodes = 2, .bytes = {20'000'000}};
+  EXPECT_EQ(message_time(machine, pair), std::chrono::microseconds(1010));
 }
 
 TEST(Message, HasTheBusFactorsOfNcclTests) {
