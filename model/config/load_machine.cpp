@@ -215,6 +215,27 @@ double share_of_network(const Network& network, const Machine& machine, int gpus
                   group_rate / node_rate * std::max(1.0, node_rate / network.link->collective.rate.value.value));
 }
 
+/// Returns the most that a collective over this many GPUs of every node can send: what their NICs carry, and inside a
+/// node what a GPU's port carries.
+BytesPerSecond limit_over_nodes(const Machine& machine, int gpus) {
+  const double nics = std::min(machine.nics_per_node, gpus) * machine.network->capacity.value;
+  return {gpus == 1 ? nics : std::min(nics, machine.link.capacity.value)};
+}
+
+/// Returns the estimated parameters of a group that the file omits: its share of the network. In an all-to-all each GPU
+/// sends for itself, so its rate falls only where the group's share of the NICs is below its share of the GPUs.
+CollectiveParameters estimated_group(const Network& network, const Machine& machine, int gpus) {
+  const CollectiveParameters& whole = network.link->collective;
+  const double share = share_of_network(network, machine, gpus);
+  CollectiveParameters group = sharing_nics(whole, share);
+  if (whole.all_to_all != nullptr) {
+    const double share_of_gpus = static_cast<double>(gpus) / machine.gpus_per_node;
+    const CollectiveParameters direct = with_rates(whole, std::min(1.0, share / share_of_gpus));
+    group.all_to_all = with_rates_up_to(direct, all_to_all_limit(machine, gpus)).all_to_all;
+  }
+  return group;
+}
+
 /// Gives groups with fewer GPUs per node the values of the file; groups that the file omits get their share of the
 /// network.
 void join_groups(const Network& network, Machine& machine) {
@@ -225,8 +246,8 @@ void join_groups(const Network& network, Machine& machine) {
   for (int gpus = 1; gpus < machine.gpus_per_node; ++gpus) {
     const auto from_file = network.groups.find(gpus);
     groups->push_back(from_file != network.groups.end()
-                          ? from_file->second
-                          : sharing_nics(network.link->collective, share_of_network(network, machine, gpus)));
+                          ? with_rates_up_to(from_file->second, limit_over_nodes(machine, gpus))
+                          : estimated_group(network, machine, gpus));
   }
   machine.network_groups = std::move(groups);
 }
@@ -257,10 +278,8 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   } else {
     machine.nics_per_node = network.nics_per_node;
     check_network_rates(root, machine, network.groups);
-    const double nics = std::min(machine.nics_per_node, machine.gpus_per_node);
     machine.network->collective =
-        with_rates_up_to(machine.network->collective,
-                         BytesPerSecond{std::min(nics * machine.network->capacity.value, machine.link.capacity.value)});
+        with_rates_up_to(machine.network->collective, limit_over_nodes(machine, machine.gpus_per_node));
   }
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;

@@ -98,8 +98,15 @@ void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
   });
 }
 
+/// The most that a rank can send in a collective, and in an all-to-all by grouped sends.
+struct CollectiveCapacity {
+  Capacity any;
+  Capacity all_to_all;
+};
+
 /// Checks that no collective, with any kernel, is faster than the wires that it uses.
-void check_collective(YamlMap map, const CollectiveParameters& collective, const Capacity& capacity) {
+void check_collective(YamlMap map, const CollectiveParameters& collective, const CollectiveCapacity& capacities) {
+  const Capacity& capacity = capacities.any;
   check_rate(map, "rate", collective.rate.value, capacity);
   if (std::optional<YamlMap> nccl = map.optional_map("nccl"); nccl && collective.nccl != nullptr) {
     const NcclKernels& kernels = *collective.nccl;
@@ -113,8 +120,8 @@ void check_collective(YamlMap map, const CollectiveParameters& collective, const
     check_kernel("nvls", kernels.nvls ? kernels.nvls->rate.value : BytesPerSecond{});
   }
   if (std::optional<YamlMap> direct = map.optional_map("all_to_all"); direct && collective.all_to_all != nullptr) {
-    check_rate(direct->map("small"), "rate", collective.all_to_all->small.rate.value, capacity);
-    check_rate(direct->map("large"), "rate", collective.all_to_all->large.rate.value, capacity);
+    check_rate(direct->map("small"), "rate", collective.all_to_all->small.rate.value, capacities.all_to_all);
+    check_rate(direct->map("large"), "rate", collective.all_to_all->large.rate.value, capacities.all_to_all);
   }
   each_algorithm([&](const auto& entry) {
     const auto& algorithm = collective.*entry.member;
@@ -122,6 +129,21 @@ void check_collective(YamlMap map, const CollectiveParameters& collective, const
       check_rates(*given, *algorithm, capacity);
     }
   });
+}
+
+/// Returns the capacity of the NICs for a collective over this many GPUs of every node.
+CollectiveCapacity capacity_of_nics(const Machine& machine, int gpus) {
+  const int nics = std::min(machine.nics_per_node, gpus);
+  const std::string users = gpus >= machine.gpus_per_node ? "a node's GPUs use"
+                            : gpus == 1                   ? "one GPU of a node uses"
+                                                          : fmt::format("{} GPUs of a node use", gpus);
+  const BytesPerSecond together = static_cast<double>(nics) * machine.network->capacity;
+  return {.any = {together, nics == 1 ? fmt::format("the NIC that {} carries", users)
+                                      : fmt::format("the {} NICs that {} carry", nics, users)},
+          .all_to_all = {all_to_all_limit(machine, gpus),
+                         fmt::format("in an all-to-all over {} nodes, {} of each node {} {}", machine.nodes,
+                                     counted(nics, "NIC"), nics == 1 ? "lets" : "let",
+                                     gpus == 1 ? "one GPU send" : fmt::format("each of {} GPUs send", gpus))}};
 }
 
 /// Checks that no exchange is faster than the port through which it leaves.
@@ -206,7 +228,7 @@ void check_node_rates(YamlMap root, const Machine& machine) {
   if (machine.gpus_per_node > 1) {
     const Capacity port{machine.link.capacity, "a GPU's nominal_rate is"};
     check_peer(root.map("link").map("peer"), machine.link.peer, port);
-    check_collective(root.map("link").map("collective"), machine.link.collective, port);
+    check_collective(root.map("link").map("collective"), machine.link.collective, {port, port});
   }
 }
 
@@ -218,16 +240,19 @@ void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& 
   }
 }
 
+BytesPerSecond all_to_all_limit(const Machine& machine, int gpus) {
+  const double ranks = static_cast<double>(gpus) * machine.nodes;
+  const double nics_per_gpu = static_cast<double>(std::min(machine.nics_per_node, gpus)) / gpus;
+  return (ranks - 1.0) / (ranks - gpus) * nics_per_gpu * machine.network->capacity;
+}
+
 void check_network_rates(YamlMap root, const Machine& machine, const std::map<int, CollectiveParameters>& groups) {
-  const int nics = std::min(machine.nics_per_node, machine.gpus_per_node);
-  const Capacity together{static_cast<double>(nics) * machine.network->capacity,
-                          nics == 1 ? "the NIC that a node's GPUs use carries"
-                                    : fmt::format("the {} NICs that a node's GPUs use carry", nics)};
   YamlMap map = root.map("network");
   check_peer(map.map("peer"), machine.network->peer, {machine.network->capacity, "a NIC's nominal_rate is"});
-  check_collective(map.map("collective"), machine.network->collective, together);
+  check_collective(map.map("collective"), machine.network->collective,
+                   capacity_of_nics(machine, machine.gpus_per_node));
   for (const auto& [gpus, collective] : groups) {
-    check_collective(map.map("groups").map(std::to_string(gpus)), collective, together);
+    check_collective(map.map("groups").map(std::to_string(gpus)), collective, capacity_of_nics(machine, gpus));
   }
 }
 

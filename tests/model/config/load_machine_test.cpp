@@ -461,6 +461,57 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
                 "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
+std::string protocol_of_rate(const std::string& rate) {
+  const std::string prior = ", provenance: \"prior: a test\"}";
+  return "base_latency: {value: 1 us" + prior + ", step_latency: {value: 1 us" + prior + ", rate: {value: " + rate +
+         prior + ", own_copy_rate: {value: 480 GB/s" + prior;
+}
+
+std::string ring_of_rate(const std::string& rate) {
+  const std::string prior = ", provenance: \"prior: a test\"}";
+  return "{" + protocol_of_rate(rate) + ", ramp_size: {value: 1 kB" + prior + ", ctas: {value: 4" + prior +
+         ", issue_cost: {value: 5 us" + prior + "}";
+}
+
+/// Without these mistakes the programs would abort, because their results would be faster than the NICs.
+TEST_F(LoadMachineTest, GroupsAreNoFasterThanTheirNics) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  const auto mistake_of = [&](const std::string& groups) {
+    const std::string message = refusal(cluster, "  nics_per_node: 8\n", "  nics_per_node: 8\n  groups:\n" + groups);
+    return message.substr(std::min(message.size(), message.find(": ") + 2));
+  };
+  EXPECT_EQ(mistake_of("    1: " + ring_of_rate("51 GB/s") + "\n"),
+            "51 GB/s exceeds the wires: the NIC that one GPU of a node uses carries 50 GB/s; lower it, or correct the "
+            "rate of the wires");
+  EXPECT_EQ(mistake_of("    4: " + ring_of_rate("201 GB/s") + "\n"),
+            "201 GB/s exceeds the wires: the 4 NICs that 4 GPUs of a node use carry 200 GB/s; lower it, or correct the "
+            "rate of the wires");
+  EXPECT_EQ(refusal(cluster, "  nics_per_node: 8\n",
+                    "  nics_per_node: 8\n  groups:\n    4: " + ring_of_rate("199 GB/s") + "\n"),
+            "accepted");
+}
+
+TEST_F(LoadMachineTest, AllToAllsOverNodesSendHalfTheirDataThroughNics) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  const auto with_rate = [](const std::string& rate) {
+    const std::string prior = ", provenance: \"prior: a test\"}";
+    const std::string protocol = protocol_of_rate(rate);
+    return "\n    all_to_all:\n      small_up_to: {value: 1 kB" + prior + "\n      small: {" +
+           protocol_of_rate("1 GB/s") + "}\n      large: {" + protocol + ", ramp_size: {value: 1 kB" + prior +
+           "}\n    tree:";
+  };
+  const std::string message = refusal(cluster, "\n    tree:", with_rate("94 GB/s"));
+  EXPECT_NE(message.find("94 GB/s exceeds the wires: in an all-to-all over 2 nodes, 8 NICs of each node let each of 8 "
+                         "GPUs send 93.75 GB/s; lower it, or correct the rate of the wires"),
+            std::string::npos)
+      << message;
+  // Each GPU has a NIC of 50 GB/s to itself, in every group. All that a single GPU of a node sends passes it.
+  const Machine slow = load_machine(changed(cluster, "\n    tree:", with_rate("45 GB/s")));
+  EXPECT_EQ(collective_across(slow, 1).all_to_all->large.rate.value, BytesPerSecond{45e9});
+  const Machine fast = load_machine(changed(cluster, "\n    tree:", with_rate("93 GB/s")));
+  EXPECT_EQ(collective_across(fast, 1).all_to_all->large.rate.value, BytesPerSecond{50e9});
+}
+
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));

@@ -42,6 +42,17 @@ TEST(Group, AllToAllAcrossNodesUsesTheNics) {
   EXPECT_EQ(group_of(machine, {1, 4}).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
+TEST(Group, AllToAllIsNoFasterThanItsNics) {
+  // Half of 80 MB leave each of the eight ranks: 4 ms at 10 GB/s, which 100 GB/s of a file would undercut.
+  Machine machine = two_nodes_with_groups();
+  machine.network->capacity = gigabytes(10);
+  AllToAllParameters direct;
+  direct.large.rate.value = gigabytes(100);
+  direct.large.own_copy_rate.value = BytesPerSecond{1e30};
+  machine.network->collective.all_to_all = std::make_shared<const AllToAllParameters>(direct);
+  EXPECT_EQ(group_of(machine, {1, 8}).all_to_all(Bytes{80'000'000}), Duration{4000us});
+}
+
 TEST(Group, AcrossNodesWaitsForTheNodeThatUsesTheFewestNics) {
   const Machine machine = two_nodes_with_groups();
   const auto rate = [&](std::int64_t ranks) { return group_of(machine, {1, ranks}).wires->rate.value.value; };
