@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/op_totals.h"
 
+#include <initializer_list>
+#include <limits>
+
 #include "model/cost/gemm.h"
 
 namespace commfuse::reports {
 
 namespace {
 
+/// Returns the product of these factors, none of which is negative; the largest number if the product exceeds it.
+std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor > 0 && product > std::numeric_limits<std::int64_t>::max() / factor) {
+      return std::numeric_limits<std::int64_t>::max();
+    }
+    product *= factor;
+  }
+  return product;
+}
+
 struct Measure {
   const Sizes& sizes;
 
   OpTotals operator()(const GemmShape& gemm) const {
     const GemmSize size{sizes.elements(gemm.m), sizes.elements(gemm.n), sizes.elements(gemm.k), gemm.dtype};
-    return {2 * size.m * size.n * size.k, compulsory_traffic(size)};
+    return {product_of({2, size.m, size.n, size.k}), compulsory_traffic(size)};
   }
 
   /// Counts two GEMMs for every sequence: queries by keys, and scores by values.
@@ -22,7 +37,7 @@ struct Measure {
     const std::int64_t width = sizes.elements(attention.columns);
     const std::int64_t batch = sizes.block[position(attention.batch)];
     const std::int64_t in = keys * sizes.elements(attention.qkv);
-    return {(attention.causal ? 2 : 4) * queries * (keys / batch) * width,
+    return {product_of({attention.causal ? 2 : 4, queries, keys / batch, width}),
             {(in + queries * width) * bytes_of(attention.dtype)}};
   }
 

@@ -9,8 +9,10 @@
 namespace commfuse::reports {
 
 struct OpTotals {
-  std::int64_t operations = 0;  // floating-point; a fused multiply-add is two, causal attention half of full
-  Bytes moved;                  // read and written at least once
+  // Floating-point operations: a fused multiply-add is two, causal attention half of full. The largest number if there
+  // are more.
+  std::int64_t operations = 0;
+  Bytes moved;  // read and written at least once
 };
 
 /// Returns the totals of a gemm, an attention or an elementwise op; zeros for communication.

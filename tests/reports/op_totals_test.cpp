@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 
 namespace commfuse::reports {
 namespace {
@@ -22,6 +23,23 @@ TEST(OpTotals, CountsCausalAttentionUpToTheRangeOfTheNumber) {
   attention.causal = false;
   attention.queries.dimension = DimensionId{2};
   EXPECT_EQ(totals_of(sizes, attention).operations, std::int64_t{1} << 50);
+}
+
+// The GEMM has 2^71 operations and the attention 2^82.
+TEST(OpTotals, StopsAtTheLargestNumber) {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const Sizes sizes{.block = {1, std::int64_t{1} << 30, std::int64_t{1} << 20}};
+  const Extent tokens{.dimension = DimensionId{1}, .blocks = 1};
+  const Extent columns{.dimension = DimensionId{2}, .blocks = 1};
+  EXPECT_EQ(totals_of(sizes, GemmShape{.m = tokens, .n = columns, .k = columns, .kernel_m = {}, .out = {}}).operations,
+            largest);
+  const AttentionShape attention{.queries = tokens,
+                                 .keys = tokens,
+                                 .columns = columns,
+                                 .qkv = columns,
+                                 .batch = DimensionId{0},
+                                 .head = DimensionId{2}};
+  EXPECT_EQ(totals_of(sizes, attention).operations, largest);
 }
 
 }  // namespace
