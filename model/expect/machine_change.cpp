@@ -2,6 +2,7 @@
 #include "model/expect/machine_change.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -132,10 +133,19 @@ Machine with_network_rates(Machine machine, double factor) {
 }
 
 Machine with_rails(Machine machine, int rails) {
-  check(rails >= 1 && rails <= machine.nics_per_node, "a node has these NICs");
-  const double share = static_cast<double>(rails) / machine.nics_per_node;
-  change_across(machine,
-                [&](CollectiveParameters& collective) { collective = with_rates(std::move(collective), share); });
+  check(machine.network.has_value() && rails >= 1 && rails <= machine.nics_per_node, "a node has these NICs");
+  const auto nics_reached = [&](int group, int nics) {
+    return nics * share_of_nics({.of_group = group, .of_node = group}, {machine.gpus_per_node, nics});
+  };
+  const auto slowed = [&](const CollectiveParameters& collective, int group) {
+    return with_rates(collective, nics_reached(group, rails) / nics_reached(group, machine.nics_per_node));
+  };
+  machine.network->collective = slowed(machine.network->collective, machine.gpus_per_node);
+  change_shared(machine.network_groups, [&](std::vector<CollectiveParameters>& groups) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      groups[i] = slowed(groups[i], static_cast<int>(i) + 1);
+    }
+  });
   machine.nics_per_node = rails;
   return machine;
 }

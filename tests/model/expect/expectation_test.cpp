@@ -143,6 +143,17 @@ TEST(MachineChange, FewerCtasAndClocksSlowTheSumOfTheOwnShare) {
   EXPECT_GT(to_seconds(message_time(with_clock(machine, 0.5), scatter)) / seconds, 1.03);
 }
 
+TEST(MachineChange, FewerRailsLeaveALoneGpuItsNic) {
+  const Machine machine = load_machine("dgx-h100-x2");
+  const auto slowdown = [&](std::int64_t of_a_node, int rails) {
+    const Message gather{.op = LinkOp::all_gather, .gpus = 2 * of_a_node, .nodes = 2, .bytes = {64 * gib}};
+    return to_seconds(message_time(with_rails(machine, rails), gather)) / to_seconds(message_time(machine, gather));
+  };
+  EXPECT_EQ(slowdown(1, 1), 1.0);
+  EXPECT_NEAR(slowdown(2, 5), 1.6, 0.01);  // Two of eight GPUs reach a quarter of five NICs instead of two NICs.
+  EXPECT_NEAR(slowdown(4, 4), 2.0, 0.02);
+}
+
 TEST(MachineChange, RailsAndNetworkRatesDoNotChangeTheNode) {
   const Machine machine = load_machine("dgx-h100-x2");
   const Message across{.op = LinkOp::all_reduce, .gpus = 16, .nodes = 2, .bytes = {16 * gib}};
