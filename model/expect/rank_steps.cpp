@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/analysis/median.h"
@@ -85,6 +86,7 @@ struct RankSeries {
 
 struct Series {
   std::vector<RankSeries> ranks;
+  std::size_t steps = 0;
   double spread = 0.0;  ///< Standard deviation between healthy ranks.
   double noise = 0.0;   ///< Noise of a step: median over the ranks.
   double usual = 0.0;   ///< Median of the number divided by the median step time.
@@ -107,17 +109,30 @@ void add_medians(Series& series, bool is_share) {
   series.spread = std::max(is_share ? least_spread_of_share : least_spread, spread_of(medians));
 }
 
-/// Returns the series; empty if the number is missing in some step, or is 0 although logarithms are compared.
+/// Returns the number of a rank in a step; nullopt if it is missing, or is 0 although logarithms are compared.
+std::optional<double> comparable_number(const RankStep& rank_step, const RankNumber& quantity) {
+  const std::optional<double> number = quantity.get(rank_step);
+  return number && (quantity.is_share || *number > 0.0) ? number : std::nullopt;
+}
+
+/// Returns the series over the steps in which all ranks have the number; empty if there is no such step.
 Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
+  std::set<std::int64_t> incomplete_steps;
+  for (const RankStep& rank_step : measured) {
+    if (!comparable_number(rank_step, quantity)) {
+      incomplete_steps.insert(rank_step.step);
+    }
+  }
   std::map<std::int64_t, std::vector<double>> by_step;
   std::vector<double> numbers;
   for (const RankStep& rank_step : measured) {
-    const std::optional<double> number = quantity.get(rank_step);
-    if (!number || (!quantity.is_share && *number <= 0.0)) {
-      return {};
+    if (!incomplete_steps.contains(rank_step.step)) {
+      numbers.push_back(*comparable_number(rank_step, quantity));
+      by_step[rank_step.step].push_back(numbers.back());
     }
-    by_step[rank_step.step].push_back(*number);
-    numbers.push_back(*number);
+  }
+  if (numbers.empty()) {
+    return {};
   }
   std::map<std::int64_t, double> step_medians;
   for (auto& [step, values] : by_step) {
@@ -125,13 +140,16 @@ Series series_of(std::span<const RankStep> measured, const RankNumber& quantity,
   }
   std::map<std::int64_t, RankSeries> by_rank;
   for (const RankStep& rank_step : measured) {
-    const double number = *quantity.get(rank_step);
+    if (incomplete_steps.contains(rank_step.step)) {
+      continue;
+    }
+    const double number = *comparable_number(rank_step, quantity);
     const double off = quantity.is_share ? (number - step_medians[rank_step.step]) / step_us
                                          : math::log(number / step_medians[rank_step.step]);
     by_rank[rank_step.rank].rank = rank_step.rank;
     by_rank[rank_step.rank].steps.push_back(quantity.is_less ? -off : off);
   }
-  Series series{.ranks = {}, .usual = median(std::move(numbers)) / step_us};
+  Series series{.ranks = {}, .steps = step_medians.size(), .usual = median(std::move(numbers)) / step_us};
   for (auto& [rank, rank_series] : by_rank) {
     series.ranks.push_back(std::move(rank_series));
   }
@@ -237,24 +255,30 @@ void add_jitter(const Series& series, const RankNumber& quantity, std::vector<Ca
 }
 
 /// Returns the numbers to compare. More columns in the file identify the cause better.
-std::vector<RankNumber> quantities_of(const RankStep& step) {
+std::vector<RankNumber> quantities_of(std::span<const RankStep> measured) {
+  const auto has = [&](std::optional<double> RankStep::*number) {
+    return std::any_of(measured.begin(), measured.end(),
+                       [&](const RankStep& step) { return (step.*number).has_value(); });
+  };
+  const bool has_compute = has(&RankStep::compute_us);
+  const bool has_idle = has(&RankStep::idle_us);
   std::vector<RankNumber> quantities;
   const auto add = [&](RankFault fault, Get get, bool is_share, bool is_less, bool has_jitter) {
     quantities.push_back({fault, get, is_share, is_less, has_jitter});
   };
-  if (step.compute_us) {
+  if (has_compute) {
     add(
         RankFault::slow_compute, [](const RankStep& s) { return s.compute_us; }, false, false, true);
   }
-  if (step.idle_us) {
+  if (has_idle) {
     add(
-        RankFault::slow_host, [](const RankStep& s) { return s.idle_us; }, true, false, !step.compute_us);
+        RankFault::slow_host, [](const RankStep& s) { return s.idle_us; }, true, false, !has_compute);
   }
-  if (step.send_us) {
+  if (has(&RankStep::send_us)) {
     add(
         RankFault::slow_send, [](const RankStep& s) { return s.send_us; }, false, false, false);
   }
-  if (!step.compute_us && !step.idle_us && step.communication_us) {
+  if (!has_compute && !has_idle && has(&RankStep::communication_us)) {
     add(
         RankFault::late, [](const RankStep& s) { return s.communication_us; }, true, true, true);
   }
@@ -318,11 +342,11 @@ StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarm
   }
   judgement.step_us = median(std::move(times));
   std::vector<Candidate> candidates;
-  for (const RankNumber& quantity : quantities_of(measured.front())) {
+  for (const RankNumber& quantity : quantities_of(measured)) {
     const Series series = series_of(measured, quantity, judgement.step_us);
     if (series.ranks.size() >= least_ranks) {
       add_slow(series, quantity, candidates);
-      if (quantity.has_jitter && judgement.steps >= least_steps) {
+      if (quantity.has_jitter && series.steps >= least_steps) {
         add_jitter(series, quantity, candidates);
       }
     }

@@ -205,6 +205,17 @@ TEST(RankSteps, TwoBadRanksAreBothNamed) {
   ASSERT_EQ(judgement.suspects.size(), 2U);
 }
 
+// A trace may begin or end inside a step, so a rank may lack the kernels of this step.
+TEST(RankSteps, AStepWithoutANumberHidesNoOtherStep) {
+  std::vector<RankStep> slow_compute = make_steps({.compute = 1.3});
+  slow_compute.back().compute_us = 0.0;
+  EXPECT_EQ(judge_steps(slow_compute, 0.01).suspects.at(0).fault, RankFault::slow_compute);
+  std::vector<RankStep> slow_send = make_steps({.send = 1.6});
+  slow_send.front().send_us.reset();
+  EXPECT_EQ(judge_steps(slow_send, 0.01).suspects.at(0).fault, RankFault::slow_send);
+  EXPECT_EQ(judge_steps(slow_send, 0.01).suspects.at(0).rank, faulty);
+}
+
 TEST(RankSteps, TooFewRanksOrStepsDecideNothing) {
   EXPECT_EQ(judge_steps({}, 0.01).health, Health::undecided);
   EXPECT_EQ(judged_job({.ranks = 2, .compute = 1.0}).health, Health::undecided);
