@@ -73,15 +73,21 @@ Limit limit_of_decoding(const PricedShape& shape, const Accelerator& accelerator
   return decode_limit_of(accelerator, size);
 }
 
+int nodes_of(const PricedShape& shape, const Machine& machine, int ranks) {
+  return shape.nodes > 0 ? shape.nodes : (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
+}
+
 /// Returns the limit of a message. An exchange is timed between a pair, a collective around its ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {
-      return p2p_time(ranks > machine.gpus_per_node && machine.network ? machine.network->peer : machine.link.peer,
-                      bytes);
+      return p2p_time(crosses_nodes(shape, machine, ranks) ? machine.network->peer : machine.link.peer, bytes);
     }
-    const int nodes = (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
-    return all_gather_time(collective_over(machine, 0, ranks), ranks, bytes, nodes);
+    const int nodes = nodes_of(shape, machine, ranks);
+    const bool is_group_of_nodes = shape.nodes > 1 && crosses_nodes(shape, machine, ranks);
+    return all_gather_time(
+        is_group_of_nodes ? collective_across(machine, ranks / nodes) : collective_over(machine, 0, ranks), ranks,
+        bytes, nodes);
   };
   return time({get(shape, FitSize::bytes)}) < 2 * time({1}) ? Limit::latency : Limit::bandwidth;
 }
@@ -207,6 +213,10 @@ std::string in_words(const PricedShape& shape) {
   }
 }
 
+bool crosses_nodes(const PricedShape& shape, const Machine& machine, int ranks) {
+  return machine.network && nodes_of(shape, machine, ranks) > 1;
+}
+
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
   switch (shape.kind) {
     case PricedKind::product: return machine.accelerator.matrix_unit(shape.dtype).fit;
@@ -218,8 +228,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::memory_bound: return {};
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
-      return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
-    default: return fit_of_collective(shape, collective_over(machine, 0, ranks));
+      return crosses_nodes(shape, machine, ranks) ? machine.network->peer.fit : machine.link.peer.fit;
+    default:
+      return fit_of_collective(shape, crosses_nodes(shape, machine, ranks) ? machine.network->collective
+                                                                           : collective_over(machine, 0, ranks));
   }
 }
 

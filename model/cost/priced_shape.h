@@ -37,6 +37,7 @@ struct PricedShape {
   /// Sizes by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the width
   /// of one head as k, and the bytes of its keys and values; in decoding, m counts sequences.
   std::array<std::int64_t, all_fit_sizes.size()> size{};
+  int nodes = 0;  ///< Nodes of a message, with the same number of its ranks on each; 0: as few as hold the ranks.
   auto operator<=>(const PricedShape&) const = default;
 };
 
@@ -47,6 +48,9 @@ PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes
 
 /// Returns a text such as "GEMM 4K x 3584 x 8K" or "all-gather of 64 MiB".
 std::string in_words(const PricedShape& shape);
+
+/// Returns true if a message among `ranks` ranks goes over several nodes.
+bool crosses_nodes(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Returns the fit that covers a shape among `ranks` ranks. Memory-bound kernels have no fit and get the default.
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks);

@@ -44,7 +44,7 @@ bool fits(const Machine& machine, const Message& message) {
 
 bool is_seen(const Machine& machine, const Message& message) {
   const PricedShape shape = shape_of(message);
-  const FitScope fit = fit_of(shape, machine, ranks_for_fit(machine, message));
+  const FitScope fit = fit_of(shape, machine, static_cast<int>(message.gpus));
   const auto holds = [&](FitSize size) {
     const std::optional<SeenRange>& range = fit.range(size);
     const std::int64_t value = shape.size[static_cast<std::size_t>(size)];
@@ -67,7 +67,7 @@ Expectation::Expectation(Machine machine, ParameterErrors errors, const Software
 
 Expected Expectation::of(const Message& message) const {
   const PricedShape shape = shape_of(message);
-  const int ranks = ranks_for_fit(*machine_, message);
+  const int ranks = static_cast<int>(message.gpus);
   Expected expected{.message = message,
                     .time = message_time(*machine_, message),
                     .own_error = residual_of(shape, *machine_, ranks),

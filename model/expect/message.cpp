@@ -101,15 +101,10 @@ double bus_factor(LinkOp op, std::int64_t gpus) {
 }
 
 PricedShape shape_of(const Message& message) {
-  PricedShape shape{.kind = priced_kind(message.op)};
+  PricedShape shape{.kind = priced_kind(message.op), .nodes = static_cast<int>(message.nodes)};
   shape.size[static_cast<std::size_t>(FitSize::bytes)] = message.bytes.count;
   shape.size[static_cast<std::size_t>(FitSize::ranks)] = message.op == LinkOp::send_recv ? 0 : message.gpus;
   return shape;
-}
-
-int ranks_for_fit(const Machine& machine, const Message& message) {
-  const bool crosses = message.op == LinkOp::send_recv && message.nodes > 1;
-  return crosses ? machine.gpus_per_node + 1 : static_cast<int>(message.gpus);
 }
 
 }  // namespace commfuse

@@ -51,7 +51,4 @@ double bus_factor(LinkOp op, std::int64_t gpus);
 
 PricedShape shape_of(const Message& message);
 
-/// Returns the number of ranks to pass to fit_of: an exchange between nodes is covered by the fit of the network.
-int ranks_for_fit(const Machine& machine, const Message& message);
-
 }  // namespace commfuse

@@ -65,7 +65,8 @@ PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
 }
 
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks) {
-  const std::string_view wires = ranks > machine.gpus_per_node && machine.network ? "network" : "link";
+  const bool crosses = crosses_nodes(shape, machine, ranks);
+  const std::string_view wires = crosses ? "network" : "link";
   switch (shape.kind) {
     case PricedKind::product: return fmt::format("accelerator.matrix_units.{}.fit.residual", name_of(shape.dtype));
     case PricedKind::attention: return "accelerator.attention.fit.residual";
@@ -76,7 +77,8 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
     case PricedKind::all_to_all: {
-      const CollectiveParameters& collective = collective_over(machine, 0, ranks);
+      const CollectiveParameters& collective =
+          crosses ? machine.network->collective : collective_over(machine, 0, ranks);
       const bool has_own = collective.all_to_all != nullptr && collective.all_to_all->fit;
       return fmt::format("{}.collective.{}fit.residual", wires, has_own ? "all_to_all." : "");
     }

@@ -165,7 +165,7 @@ class LinkScorer {
                     .kind = kind_of(machine, message),
                     .key = {static_cast<std::int64_t>(message.op), message.bytes.count},
                     .held_out = held_out,
-                    .ranks = ranks_for_fit(machine, message)},
+                    .ranks = static_cast<int>(message.gpus)},
                    time, context_, tally_, price);
     if (is_unseen(machine, held_out, context_) && time.predicted_us < longest_checked_us) {
       times_.try_emplace({&machine, message.gpus, message.nodes, message.bytes.count, message.op}, time.measured_us,
@@ -222,7 +222,7 @@ class LinkScorer {
     for (const Sent& exchange : sent) {
       const PricedShape shape = shape_of(exchange.message);
       shapes.push_back(
-          {shape, exchange.time.predicted_us, residual_of(shape, machine, ranks_for_fit(machine, exchange.message))});
+          {shape, exchange.time.predicted_us, residual_of(shape, machine, static_cast<int>(exchange.message.gpus))});
       way.measured_us += exchange.time.measured_us;
       way.predicted_us += exchange.time.predicted_us;
     }

@@ -27,11 +27,17 @@ TEST(Message, TakesTheTimeOfTheCostModel) {
   EXPECT_EQ(message_time(machine, pair), p2p_time(machine.link, {gib}));
 }
 
-TEST(Message, AllToAllAcrossNodesTakesTheFirstGpusOfEachNode) {
+/// Returns two nodes of four GPUs, with a NIC of 10 GB/s for each GPU and 200 GB/s inside a node.
+Machine two_nodes_with_groups() {
   Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector{test::link(1, 10).collective, test::link(1, 20).collective, test::link(1, 30).collective});
+  return machine;
+}
+
+TEST(Message, AllToAllAcrossNodesTakesTheFirstGpusOfEachNode) {
+  Machine machine = two_nodes_with_groups();
   // Three GPUs on each node: each sends half of its 60 MB to the other node through its NIC of 10 GB/s, after 10 us.
   const Message three_of_four{.op = LinkOp::all_to_all, .gpus = 6, .nodes = 2, .bytes = {60'000'000}};
   EXPECT_EQ(message_time(machine, three_of_four), std::chrono::microseconds(3010));
@@ -90,6 +96,20 @@ TEST(Expectation, NamesTheFitAndTheParametersBehindATime) {
   // The NVLS rate of this file has an error of 0.62%, and other errors hardly matter.
   EXPECT_NEAR(large.shared_error, 0.0062, 0.001);
   EXPECT_EQ(expectation.of(all_reduce_of(1024)).limit, Limit::latency);
+}
+
+TEST(Expectation, AFewGpusOnEachNodeHaveTheFitOfTheNetwork) {
+  Machine machine = two_nodes_with_groups();
+  machine.link.collective.fit.residual = 0.01;
+  machine.network->collective.fit.residual = 0.25;
+  const Expectation expectation(machine);
+  // A latency of 10 us, and 50 us for half of 1 MB at 10 GB/s. Inside a node, the latency would be most of the time.
+  const Expected pair = expectation.of({.op = LinkOp::all_gather, .gpus = 2, .nodes = 2, .bytes = {1'000'000}});
+  EXPECT_EQ(pair.own_error, 0.25);
+  EXPECT_EQ(pair.limit, Limit::bandwidth);
+  const Expected inside = expectation.of({.op = LinkOp::all_gather, .gpus = 2, .nodes = 1, .bytes = {1'000'000}});
+  EXPECT_EQ(inside.own_error, 0.01);
+  EXPECT_EQ(inside.limit, Limit::latency);
 }
 
 TEST(Expectation, SaturatesAtNineTenthsOfTheBandwidth) {
