@@ -48,10 +48,9 @@ struct Wire {
   CopyShare copy_share;
 };
 
-Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
+/// Returns the wire that limits a copy over a route; without a route, the machine's link.
+Wire wire_on(const std::optional<Route>& route, const Machine& machine, bool by_sms) {
   const CopyShare nvlink = by_sms ? over_nvlink_by_sms : over_nvlink;
-  const std::optional<Route> route =
-      machine.topology == nullptr ? std::nullopt : route_between(*machine.topology, gpu_a, gpu_b);
   if (!route) {
     return {machine.link.nominal_rate.value, nvlink};
   }
@@ -69,6 +68,28 @@ Wire wire_between(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
   const bool is_pcie = crosses_root || (passes(VertexKind::bridge) && !passes(VertexKind::crossbar));
   return {least, crosses_root ? across_roots : is_pcie ? below_a_root : nvlink};
 }
+
+/// Finds the wires of copies inside a node. The routes from a GPU are found once, because that takes long.
+class CopyWires {
+ public:
+  explicit CopyWires(const Machine& machine) : machine_(machine) {}
+
+  Wire between(int from, int to, bool by_sms) {
+    if (machine_.topology == nullptr) {
+      return wire_on(std::nullopt, machine_, by_sms);
+    }
+    const auto [entry, is_new] = routes_.try_emplace(from);
+    if (is_new) {
+      entry->second = routes_from(*machine_.topology, from);
+      entry->second.resize(static_cast<std::size_t>(machine_.gpus_per_node));  // drops the GPUs of other nodes
+    }
+    return wire_on(entry->second[static_cast<std::size_t>(to)], machine_, by_sms);
+  }
+
+ private:
+  const Machine& machine_;
+  std::map<int, std::vector<std::optional<Route>>> routes_;  // by sending GPU
+};
 
 bool has_pcie_tree(const Machine& machine) {
   return machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree;
@@ -284,26 +305,9 @@ struct ExpectedCells {
   std::vector<double> measured;
 };
 
-/// Computes the expected rate of each pair once, because finding routes takes long.
-class CopyRates {
- public:
-  explicit CopyRates(const Machine& machine) : machine_(machine) {}
-  const Wire& between(int a, int b, bool by_sms) {
-    const auto [entry, is_new] = wires_.try_emplace({a, b, by_sms});
-    if (is_new) {
-      entry->second = wire_between(machine_, a, b, by_sms);
-    }
-    return entry->second;
-  }
-
- private:
-  const Machine& machine_;
-  std::map<std::tuple<int, int, bool>, Wire> wires_;
-};
-
 ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tables, bool with_host) {
   ExpectedCells table_cells;
-  CopyRates rates(machine);
+  CopyWires wires(machine);
   const double host_rate = expected_host_copy(machine).value;
   for (const CopyTable& table : tables) {
     for (const MeasuredCopy& copy : table.copies) {
@@ -318,7 +322,7 @@ ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tab
         cell.shared = host_rate > 0.0 ? to_the_host.shared_error : unknown_error;
         cell.own_error = to_the_host.own_error;
       } else {
-        const Wire& wire = rates.between(low, high, table.by_sms);
+        const Wire wire = wires.between(low, high, table.by_sms);
         expected = wire.copy_share.share * wire.rate.value;
         cell.shared = wire.copy_share.shared_error;
         cell.own_error = wire.copy_share.own_error;
@@ -336,7 +340,7 @@ ExpectedCells cells_of(const Machine& machine, const std::vector<CopyTable>& tab
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms) {
   check(gpu_a != gpu_b && std::min(gpu_a, gpu_b) >= 0 && std::max(gpu_a, gpu_b) < machine.gpus_per_node,
         "a copy joins two GPUs of a node");
-  const Wire wire = wire_between(machine, gpu_a, gpu_b, by_sms);
+  const Wire wire = CopyWires(machine).between(gpu_a, gpu_b, by_sms);
   return {wire.copy_share.share * wire.rate.value};
 }
 
@@ -356,10 +360,11 @@ CopyFloors copy_floors(const Machine& machine, double false_alarms) {
     return wire.copy_share.share * wire.rate.value * math::exp(-errors * error);
   };
   const int gpus = machine.gpus_per_node;
+  CopyWires wires(machine);
   CopyFloors floors;
   for (int a = 0; a < gpus; ++a) {
     for (int b = a + 1; b < gpus; ++b) {
-      const double floor = floor_of(wire_between(machine, a, b, false), gpus * (gpus - 1));
+      const double floor = floor_of(wires.between(a, b, false), gpus * (gpus - 1));
       floors.between_gpus.value = floors.between_gpus.value > 0.0 ? std::min(floors.between_gpus.value, floor) : floor;
     }
   }

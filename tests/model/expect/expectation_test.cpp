@@ -103,7 +103,7 @@ TEST(Expectation, AFewGpusOnEachNodeHaveTheFitOfTheNetwork) {
   machine.link.collective.fit.residual = 0.01;
   machine.network->collective.fit.residual = 0.25;
   const Expectation expectation(machine);
-  // A latency of 10 us, and 50 us for half of 1 MB at 10 GB/s. Inside a node, the latency would be most of the time.
+  // The latency is 10 us, and half of 1 MB takes 50 us at 10 GB/s. Inside a node, most of the time is latency.
   const Expected pair = expectation.of({.op = LinkOp::all_gather, .gpus = 2, .nodes = 2, .bytes = {1'000'000}});
   EXPECT_EQ(pair.own_error, 0.25);
   EXPECT_EQ(pair.limit, Limit::bandwidth);
