@@ -244,8 +244,7 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   if (!is_utf8(text)) {
     return fmt::format("{} is not UTF-8; give the file another name", in_quotes(text));
   }
-  const bool names_no_file = field.catalogue == Catalogue::frameworks && text == "none";
-  if (names_no_file || (field.catalogue == Catalogue::models && bare_mlp_named(text))) {
+  if (!names_config(field, text)) {
     return std::nullopt;
   }
   try {
@@ -322,6 +321,11 @@ std::vector<std::string> names_known_to(const Field& field) {
     names.emplace(names.begin(), "none");
   }
   return names;
+}
+
+bool names_config(const Field& field, std::string_view text) {
+  return !(field.catalogue == Catalogue::frameworks && text == "none") &&
+         !(field.catalogue == Catalogue::models && bare_mlp_named(text));
 }
 
 std::optional<std::string> mistake_in(const Field& field, std::string_view text) {

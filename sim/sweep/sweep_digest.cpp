@@ -93,7 +93,7 @@ class Meanings {
   void add(const Field& field, const std::string& text) {
     if (field.type == FieldType::choices && text == "all") {
       words_ += fmt::format("{}: {}\n", field.key, fmt::join(field.choices(), ","));
-    } else if (field.type == FieldType::name && !(field.catalogue == Catalogue::frameworks && text == "none")) {
+    } else if (field.type == FieldType::name && names_config(field, text)) {
       add_file(field, text);
     } else if (field.type == FieldType::names) {
       for (const std::string& name : listed_names(field.catalogue, text)) {

@@ -177,6 +177,16 @@ TEST_F(SweepTest, EachModelHasItsTable) {
   EXPECT_NE(outcome.out.find("\nllama-3.1-70b mlp on h100-sxm"), std::string::npos);
 }
 
+TEST_F(SweepTest, AModelMayBeGivenByItsShape) {
+  const Outcome outcome =
+      sweep("set: {seq: 2K}\naxes:\n  - model: [8192x28672, 4096x14336]\n", "--strategy serial -o csv");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            run_program("commfuse-sim run --axis model=8192x28672,4096x14336 --seq 2K --strategy serial -o "
+                        "csv")
+                .out);
+}
+
 TEST_F(SweepTest, AMistakeWritesNothing) {
   const Outcome outcome = sweep("set: {seq: 4 KB}\n");
   EXPECT_EQ(outcome.code, 2);

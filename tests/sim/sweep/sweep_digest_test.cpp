@@ -38,6 +38,10 @@ TEST(SweepDigest, FollowsTheFileOfAFramework) {
   EXPECT_NE(written("a: 2\n"), first);
 }
 
+TEST(SweepDigest, AModelGivenByItsShapeHasNoFile) {
+  EXPECT_EQ(digest_with({"model=8192x28672"}), digest_with({"model=4096x14336"}));
+}
+
 TEST(SweepDigest, FollowsTheImplementationThatAFrameworkNames) {
   const OwnFolder folder;
   std::ofstream("mine.yaml") << "implementation: ./loom.yaml\n";
