@@ -258,9 +258,8 @@ std::optional<SizedCluster> sized_cluster(std::string_view name) {
 
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path) {
   std::error_code error;
-  const bool is_path =
-      fs::exists(name_or_path, error) && find_config(catalogue, name_or_path) == fs::path(name_or_path);
-  return is_path ? fs::absolute(name_or_path).lexically_normal().string() : name_or_path;
+  const bool is_file = is_path(catalogue, name_or_path) && fs::exists(name_or_path, error);
+  return is_file ? fs::absolute(name_or_path).lexically_normal().string() : name_or_path;
 }
 
 }  // namespace commfuse

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/text/ranges.h"
 #include "model/text/suggest.h"
 
 namespace commfuse {
@@ -293,9 +294,19 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   remove_empty(axes);
 }
 
-/// Makes the path of a file absolute, so that it works from any folder.
+/// Makes the paths of files absolute, so that they work from any folder.
 std::string portable(const Field& field, const std::string& text) {
-  return field.type == FieldType::name ? from_anywhere(field.catalogue, text) : text;
+  if (field.type == FieldType::name) {
+    return from_anywhere(field.catalogue, text);
+  }
+  if (field.type != FieldType::names) {
+    return text;
+  }
+  std::vector<std::string> names;
+  for (const std::string_view name : split_list(text)) {
+    names.push_back(from_anywhere(field.catalogue, std::string(name)));
+  }
+  return fmt::format("{}", fmt::join(names, ","));
 }
 
 std::string list_of(const GridAxis& axis, std::size_t f) {

@@ -157,6 +157,20 @@ TEST_F(SweepFileTest, TheOutputHasAbsolutePathsOfModels) {
       << to_yaml(result);
 }
 
+TEST_F(SweepFileTest, TheOutputHasAbsolutePathsOfImplementations) {
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/implementations/te.yaml", "mine.yaml");
+  const Sweep result = sweep("set: {as: 'flux,./mine.yaml'}\n");
+  EXPECT_NE(to_yaml(result).find("flux," + fs::absolute("mine.yaml").string()), std::string::npos) << to_yaml(result);
+}
+
+// The current folder may have a file named like a word that names no file.
+TEST_F(SweepFileTest, AFileNamedLikeAWordIsNoPath) {
+  const std::string text = to_yaml(sweep("set: {framework: none, as: all}\n"));
+  std::ofstream("none") << "";
+  std::ofstream("all") << "";
+  EXPECT_EQ(to_yaml(sweep("set: {framework: none, as: all}\n")), text);
+}
+
 TEST_F(SweepFileTest, OmittedKeysHaveTheirDefaults) {
   const Sweep result = sweep("");
   EXPECT_EQ(result.title, "a");
