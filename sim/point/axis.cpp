@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/meant.h"
@@ -122,10 +124,41 @@ GridAxis parse_parts(std::string_view key, std::string_view values, const std::s
       axis.steps.push_back({Setting{value, axis.origin}});
     }
   }
+  if (const std::string repeated = repeated_step(axis); !repeated.empty()) {
+    throw ConfigError(fmt::format("{} is given twice; keep one of them", in_quotes(repeated)));
+  }
   return axis;
 }
 
+/// Returns the value in the spelling that all equal values share.
+std::string in_one_spelling(const Field& field, const std::string& text) {
+  if (field.type == FieldType::count) {
+    return format_count(parse_count(text).value_or(0));
+  }
+  if (field.type == FieldType::bandwidth) {
+    const BandwidthChoice choice = parse_bandwidth_choice(text).value_or(BandwidthChoice{});
+    return choice.rate ? fmt::format("{}", choice.rate->value) : fmt::format("x{}", choice.times.value_or(1.0));
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string repeated_step(const GridAxis& axis) {
+  std::set<std::vector<std::string>> known;
+  for (const std::vector<Setting>& step : axis.steps) {
+    std::vector<std::string> values;
+    std::vector<std::string> texts;
+    for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+      values.push_back(in_one_spelling(*axis.fields[f], step[f].text));
+      texts.push_back(step[f].text);
+    }
+    if (!known.insert(std::move(values)).second) {
+      return fmt::format("{}", fmt::join(texts, ", "));
+    }
+  }
+  return {};
+}
 
 std::vector<std::string> axis_values(const Field& field, std::string_view text) {
   const std::size_t dots = text.find("..");

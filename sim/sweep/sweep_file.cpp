@@ -126,6 +126,9 @@ void read_axis(YamlFile& file, Resolver& resolver, const YamlValue& item, std::v
   GridAxis axis;
   axis.origin = {Source::file, item.where()};
   entry.key == "zip" ? read_zip(file, resolver, entry.value, axis) : read_single(file, resolver, entry, axis);
+  if (const std::string repeated = repeated_step(axis); !repeated.empty()) {
+    file.mistake(entry.value.place(), fmt::format("{} is given twice; keep one of them", in_quotes(repeated)));
+  }
   axes.push_back(std::move(axis));
 }
 

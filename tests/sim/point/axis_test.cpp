@@ -81,6 +81,12 @@ TEST(Axis, EveryMistakeNamesTheAxis) {
                           wrong));
   }
   EXPECT_EQ(axis_refusal("ranks=0..2"), "--axis ranks=0..2: '0' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(axis_refusal("ranks=8,4,8"), "--axis ranks=8,4,8: '8' is given twice; keep one of them");
+  EXPECT_EQ(axis_refusal("seq=4K..16K+4K,8192"), "--axis seq=4K..16K+4K,8192: '8192' is given twice; keep one of them");
+  EXPECT_EQ(axis_refusal("link_bandwidth=450GB/s,x1,0.45 TB/s"),
+            "--axis link_bandwidth=450GB/s,x1,0.45 TB/s: '0.45 TB/s' is given twice; keep one of them");
+  EXPECT_EQ(axis_refusal("hardware=h100,h100-sxm"),
+            "--axis hardware=h100,h100-sxm: 'h100-sxm' is given twice; keep one of them");
   EXPECT_EQ(axis_refusal("dtype=bf16,bf61"), "--axis dtype=bf16,bf61: unknown dtype 'bf61'; did you mean 'bf16'?");
 }
 

@@ -118,6 +118,14 @@ TEST_F(SweepFileTest, ContradictionsAreMistakes) {
             "--axis seq=4K: 'seq' is already varied by --axis seq=2K; keep one of them");
 }
 
+TEST_F(SweepFileTest, ARepeatedStepIsAMistake) {
+  EXPECT_EQ(refusal("axes:\n  - ranks: [8, 4, 8]\n", {}), "a.yaml:3:12: '8' is given twice; keep one of them");
+  EXPECT_EQ(refusal("axes:\n  - seq: [1K..4K, 2048]\n", {}), "a.yaml:3:10: '2048' is given twice; keep one of them");
+  EXPECT_EQ(refusal("axes:\n  - zip: {seq: [1K, 2K, 1024], batch: [1, 1, 1]}\n", {}),
+            "a.yaml:3:10: '1024, 1' is given twice; keep one of them");
+  EXPECT_EQ(refusal("axes:\n  - zip: {seq: [1K, 1K], batch: [1, 2]}\n", {}), "accepted");
+}
+
 TEST_F(SweepFileTest, MistakesFromEverySourceAreReportedTogether) {
   EXPECT_EQ(refusal("set: {seq: x}\naxes:\n  - rank: [2]\nconstraints: ['seq >']\n",
                     {.sets = {"batch=0"}, .flags = {{"dtype", "x"}}, .axes = {"sqe=1K"}}),
