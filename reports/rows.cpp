@@ -5,7 +5,9 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
+#include <variant>
 
 #include "reports/json_rows.h"
 
@@ -23,6 +25,13 @@ std::string cell(const Value& value) {
     std::string operator()(const std::string& text) const { return csv_text(text); }
   };
   return std::visit(Writer{}, value);
+}
+
+/// Returns the value of a flag; nothing for an absent value and for other columns.
+std::optional<bool> flag_at(std::size_t index, std::span<const Value> values, const std::vector<bool>& are_flags) {
+  const auto* const count = std::get_if<std::int64_t>(&values[index]);
+  const bool is_flag = index < are_flags.size() && are_flags[index];
+  return is_flag && count != nullptr ? std::optional(*count != 0) : std::nullopt;
 }
 
 bool is_number(std::string_view text) {
@@ -92,19 +101,25 @@ std::vector<std::string_view> column_names() {
 
 std::string csv_line(std::span<const std::string_view> names) { return fmt::format("{}\r\n", fmt::join(names, ",")); }
 
-std::string csv_line(std::span<const Value> values) {
+std::string csv_line(std::span<const Value> values, const std::vector<bool>& are_flags) {
   std::string line;
   for (std::size_t i = 0; i < values.size(); ++i) {
     line += i == 0 ? "" : ",";
-    line += cell(values[i]);
+    const std::optional<bool> flag = flag_at(i, values, are_flags);
+    line += flag ? (*flag ? "true" : "false") : cell(values[i]);
   }
   return line + "\r\n";
 }
 
-std::string json_object(std::span<const std::string_view> names, std::span<const Value> values) {
+std::string json_object(std::span<const std::string_view> names, std::span<const Value> values,
+                        const std::vector<bool>& are_flags) {
   nlohmann::ordered_json object;
   for (std::size_t i = 0; i < values.size(); ++i) {
     nlohmann::ordered_json& field = object[std::string{names[i]}];
+    if (const std::optional<bool> flag = flag_at(i, values, are_flags)) {
+      field = *flag;
+      continue;
+    }
     std::visit(
         [&](const auto& value) {
           if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {

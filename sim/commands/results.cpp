@@ -20,6 +20,7 @@
 #include "model/config/command_line.h"
 #include "model/config/field.h"
 #include "model/config/option_marks.h"
+#include "model/record/columns.h"
 #include "model/stderr_text.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
@@ -90,6 +91,8 @@ class RowWriter {
     columns_ = std::move(columns);
     for (const FittedColumn& column : columns_) {
       names_.emplace_back(column.name);
+      const Column* const known = find_column(column.name);
+      are_flags_.push_back(known != nullptr && known->type == ColumnType::flag);
     }
     fits_ = static_cast<std::size_t>(std::ranges::find(names_, fits_column) - names_.begin());
     // A file does not depend on the width of the terminal.
@@ -104,11 +107,11 @@ class RowWriter {
     ++count_;
     does_not_fit_ += fits_ < values.size() && values[fits_] == Value(std::int64_t{0}) ? 1 : 0;
     if (format_ == "csv") {
-      write(reports::csv_line(values));
+      write(reports::csv_line(values, are_flags_));
     } else if (format_ == "table") {
       table_.add(values);
     } else {
-      const std::string object = reports::json_object(names_, values);
+      const std::string object = reports::json_object(names_, values, are_flags_);
       write(format_ == "jsonl" ? object + "\n" : (count_ == 1 ? "\n" : ",\n") + object);
     }
   }
@@ -139,6 +142,7 @@ class RowWriter {
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<FittedColumn> columns_;
   std::vector<std::string_view> names_;  ///< Names of the columns.
+  std::vector<bool> are_flags_;          ///< Whether a column is true or false; SQL has 0 and 1.
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;

@@ -268,6 +268,21 @@ TEST_F(ResultsTest, HintsAndMessagesFitTheQueriedRows) {
       "'commfuse'\"\n");
 }
 
+TEST_F(ResultsTest, WritesFlagsLikeTheOtherOutputs) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
+                             "{name: [serial]}}\naxes:\n  - batch: [8]\n  - step.dropout: [off, on]\n";
+  ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
+  const std::string show = "commfuse-sim results out --columns strategy,dropout,fits ";
+  EXPECT_EQ(run_program(show + "-o json").out,
+            "[\n{\"strategy\":\"serial\",\"dropout\":false,\"fits\":false},\n"
+            "{\"strategy\":\"serial\",\"dropout\":true,\"fits\":false}\n]\n");
+  EXPECT_EQ(run_program(show + "-o jsonl --where dropout").out,
+            "{\"strategy\":\"serial\",\"dropout\":true,\"fits\":false}\n");
+  EXPECT_EQ(run_program(show + "-o csv").out, "strategy,dropout,fits\r\nserial,false,false\r\nserial,true,false\r\n");
+  const std::string whole = contents_of("out/results.json");
+  EXPECT_NE(whole.find("\"dropout\":true"), std::string::npos) << whole;
+}
+
 TEST_F(ResultsTest, BestSaysWhichPlansDoNotFitInMemory) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
                              "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
