@@ -799,7 +799,7 @@ void StoreQuery::differences(const StoreQuery& other, const std::string& by, con
     Statement statement(
         database_,
         fmt::format("SELECT * FROM (SELECT {0}a.value AS before, b.value AS after, b.value * 1.0 / a.value AS ratio"
-                    " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value"
+                    " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value OR b.turn IS NULL"
                     " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
                     " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
                     key_columns("a"), key_columns("b"), side(table("main")), side(other.table(schema)),

@@ -139,6 +139,17 @@ TEST_F(ResultsTest, DiffShowsTheLargestChangesFirst) {
   EXPECT_GT(rows.size(), 6U);
 }
 
+TEST_F(ResultsTest, DiffShowsRowsWithoutAResultInEitherOrder) {
+  ASSERT_EQ(sweep("out").code, 3);
+  ASSERT_EQ(run_program("commfuse-sim results out -o jsonl > all.jsonl").code, 0);
+  ASSERT_EQ(run_program("commfuse-sim results out --where \"status = 'ok'\" -o jsonl > ok.jsonl").code, 0);
+  for (const char* files : {"all.jsonl ok.jsonl", "ok.jsonl all.jsonl"}) {
+    const Outcome outcome = run_program(std::string("commfuse-sim diff ") + files + " -o json");
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_EQ(json::parse(outcome.out).size(), 4U) << "16 ranks, two sequence lengths, two strategies";
+  }
+}
+
 TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
   ASSERT_EQ(sweep("out").code, 3);
   const std::string before = contents_of("out/results.sqlite");
