@@ -6,10 +6,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
+#include "model/strategies/scope.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "sim/point/unused_variables.h"
@@ -39,23 +41,45 @@ std::string help_of(const Field& field) {
   return lists ? fmt::format("{}: {}", field.doc, fmt::join(field.choices(), ", ")) : std::string(field.doc);
 }
 
-}  // namespace
+/// What people see of a flag.
+struct Shown {
+  std::string help;
+  Offer offer;
+};
 
-CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments) {
+/// Returns what people see of --scope in a command that simulates no whole models.
+Shown scopes_of_layers() {
+  std::vector<std::string> scopes;
+  for (const Scope scope : all_scopes) {
+    scopes.emplace_back(name_of(scope));
+  }
+  return {.help = fmt::format("Site of a layer, or chain of sites: {}", fmt::join(scopes, ", ")),
+          .offer = {.kind = OfferKind::words, .words = std::move(scopes)}};
+}
+
+CLI::Option* add_flag(CLI::App& command, const Field& field, const Shown& shown, SettingArguments& arguments) {
   const std::string letter = field.letter == '\0' ? "" : fmt::format("-{},", field.letter);
   const auto take = [&arguments, &field](const std::string& text) { arguments.flags.emplace_back(&field, text); };
   CLI::Option* const option =
-      command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, help_of(field))
+      command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, shown.help)
           ->group(std::string(field.group))
           ->type_name(std::string(type_in_words(field)))
           ->default_str(std::string(field.preset))
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return offers(field.is_usual ? usual(option) : option, offer_of(field));
+  return offers(field.is_usual ? usual(option) : option, shown.offer);
+}
+
+}  // namespace
+
+CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments) {
+  return add_flag(command, field, {.help = help_of(field), .offer = offer_of(field)}, arguments);
 }
 
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&)) {
   for (const Field& field : run_fields()) {
-    if (wanted == nullptr || wanted(field)) {
+    if (wanted != nullptr && field.key == "scope" && wanted(field)) {
+      add_flag(command, field, scopes_of_layers(), arguments);
+    } else if (wanted == nullptr || wanted(field)) {
       add_setting_flag(command, field, arguments);
     }
   }

@@ -142,6 +142,15 @@ TEST(CommfuseSimWhy, HasOnlyFlagsThatLayersUse) {
   EXPECT_EQ(help.find("\n  --pipeline "), std::string::npos) << help;
 }
 
+TEST(CommfuseSimWhy, OffersOnlyTheScopesOfLayers) {
+  for (const char* command : {"why", "schedule show", "schedule export"}) {
+    const std::string help = run_program(std::string("commfuse-sim ") + command + " --help-all").out;
+    EXPECT_NE(help.find("data_parallel"), std::string::npos) << help;
+    EXPECT_EQ(help.find("prefill"), std::string::npos) << help;
+  }
+  EXPECT_NE(run_program("commfuse-sim run --help-all").out.find("prefill"), std::string::npos);
+}
+
 TEST(CommfuseSimWhy, RefusesWholeModels) {
   const Outcome outcome = run_program("commfuse-sim why --scope step");
   EXPECT_EQ(outcome.code, 2);
