@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -23,9 +24,8 @@ namespace {
 std::vector<std::string> flags_of(const CommandEntry& command) {
   std::vector<std::string> words;
   for (const OptionEntry& option : command.options) {
-    if (!option.by_place) {
-      words.push_back(option.names.back());
-    }
+    std::copy_if(option.names.begin(), option.names.end(), std::back_inserter(words),
+                 [](const std::string& name) { return name.starts_with("--"); });
   }
   return words;
 }
@@ -242,8 +242,17 @@ std::string fish_condition(const CommandEntry& command) {
   return when.empty() ? "__fish_use_subcommand" : when;
 }
 
+/// Returns the names of a flag as arguments of fish's `complete`: " -s o -l output".
+std::string fish_names(const OptionEntry& option) {
+  std::string names;
+  for (const std::string& name : option.names) {
+    names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+  }
+  return names;
+}
+
 std::string fish_flag(const std::string& program, const std::string& when, const OptionEntry& option) {
-  return fmt::format("complete -c {} -n '{}' -l {}{} -d {}\n", program, when, option.names.back().substr(2),
+  return fmt::format("complete -c {} -n '{}'{}{} -d {}\n", program, when, fish_names(option),
                      option.value.empty() ? "" : " -r " + fish_offer(program, option.offer),
                      in_single_quotes(option.doc));
 }

@@ -63,6 +63,8 @@ TEST(Pages, BashCompletesCommandsAndTheirFlags) {
   EXPECT_EQ(completions("commfuse-sim run --link-b"), "--link-bandwidth\n");
   EXPECT_EQ(completions("commfuse-sim schedule show --sco"), "--scope\n");
   EXPECT_EQ(completions("commfuse-sim run --plot --figu"), "--figure\n");
+  EXPECT_EQ(completions("commfuse-sim expect --cl"), "--cluster\n");
+  EXPECT_EQ(completions("commfuse-sim expect --hard"), "--hardware\n");
   EXPECT_EQ(completions("commfuse-sim schedule list ''"), "--help --help-all\n");
 }
 
@@ -135,6 +137,8 @@ TEST(Pages, FishCompletesValues) {
   const OwnFolder folder;
   EXPECT_TRUE(contains(run_program("commfuse-sim pages fish").out,
                        "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -l link-bandwidth -r -f -d "));
+  EXPECT_TRUE(contains(run_program("commfuse-sim pages fish").out,
+                       "complete -c commfuse-sim -n '__fish_seen_subcommand_from run' -s o -l output -r -f -a "));
   if (run_program("command -v fish").code != 0) {
     GTEST_SKIP() << "fish is not installed";
   }
