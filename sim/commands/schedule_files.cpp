@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/proof/check_written.h"
+#include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "sim/point/grid.h"
@@ -53,6 +57,7 @@ std::vector<ScheduleFile> load_all(const std::vector<std::string>& names) {
   if (!mistakes.empty()) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
   }
+  refuse_repeated(files);
   return files;
 }
 
@@ -96,6 +101,12 @@ std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& 
     schedules.push_back(hand_written(std::move(file), sizes));
   }
   return schedules;
+}
+
+void refuse_repeated(std::span<const ScheduleFile> files) {
+  std::vector<std::filesystem::path> paths;
+  std::ranges::transform(files, std::back_inserter(paths), &ScheduleFile::path);
+  refuse_repeated_files(paths);
 }
 
 Settings fitted(Settings settings, std::span<const HandWritten> schedules) {

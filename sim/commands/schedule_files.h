@@ -27,8 +27,11 @@ void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
 /// Adds only --size, for commands that name their files without --schedule.
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
+/// Throws ConfigError for a file that is given twice, under one name or two.
+void refuse_repeated(std::span<const ScheduleFile> files);
+
 /// Reads and proves all files. Returns nothing if a proof fails, after printing the findings on stderr. Throws
-/// ConfigError with the mistakes in every file, and for missing or superfluous sizes.
+/// ConfigError with the mistakes in every file, for a file that is given twice, and for missing or superfluous sizes.
 std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
 
 /// Returns the settings of one point with what the files fix: ranks, dtype and scope. Throws ConfigError as fit() does,

@@ -88,9 +88,11 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
     });
     return programs;
   }
+  std::vector<ScheduleFile> files;
+  std::ranges::transform(request.files, std::back_inserter(files), load_schedule);
+  refuse_repeated(files);
   std::string findings;
-  for (const std::string& name : request.files) {
-    ScheduleFile file = load_schedule(name);
+  for (ScheduleFile& file : files) {
     require_few_ranks(file.program.mesh.ranks(), "to mutate");
     const std::string file_findings = in_words(file.path.string(), check_program(file.program));
     if (file_findings.empty()) {

@@ -247,6 +247,7 @@ TEST_F(ScheduleFiles, AFailedProofPrintsItsFindingsAndExitsWith4) {
 
 TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string broken = write("broken.yaml", doubling("op: exchange", "op: exchagne"));
+  const std::string path_of_doubling = COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml";
   const std::pair<std::string, std::string> mistakes[] = {
       {"commfuse-sim run --schedule absent.yaml",
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
@@ -270,6 +271,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"commfuse-sim run --schedule doubling --size experts=0",
        "--size: 'experts=0' is not DIMENSION=ELEMENTS with 1 to 1G elements; write one, as in experts=64"},
       {"commfuse-sim run --schedule doubling --size a=1 --size a=2", "--size: 'a' is given twice; keep one of them"},
+      {"commfuse-sim run --schedule doubling --schedule doubling", path_of_doubling + ": is given twice; remove one"},
+      {"commfuse-sim schedule mutate doubling doubling", path_of_doubling + ": is given twice; remove one"},
       {"commfuse-sim schedule show doubling --ranks 4",
        "--ranks chooses among generated schedules; remove it, or the file"},
       {"commfuse-sim schedule show doubling --set ranks=4",
