@@ -217,9 +217,7 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
 /// Returns the answer for layers and steps instead of collectives. The settings are those of `run`, for a single point.
 /// As in `run`, flags take precedence over --set.
 Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& caller) {
-  SettingArguments arguments;
-  arguments.sets = {fmt::format("hardware={}", default_hardware)};
-  arguments.sets.insert(arguments.sets.end(), request.sets.begin(), request.sets.end());
+  SettingArguments arguments{.sets = request.sets};
   for (const auto& [key, text] :
        {std::pair("scope", request.scope), std::pair("hardware", request.hardware.value_or("")),
         std::pair("model", request.model), std::pair("ranks", request.ranks)}) {

@@ -319,6 +319,12 @@ TEST(ExpectCommand, FlagsOfScopesTakePrecedenceOverSet) {
             "--ranks: '2,4' is not a whole number; write one, such as 8\n");
 }
 
+TEST(ExpectCommand, ScopesFollowTheEnvironmentAsRunDoes) {
+  const std::string command = "COMMFUSE_HARDWARE=b200-sxm commfuse-sim expect --scope mlp --model llama-3.1-8b";
+  EXPECT_TRUE(run_program(command).out.starts_with("mlp of llama-3.1-8b on b200-sxm, ")) << run_program(command).out;
+  EXPECT_TRUE(run_program(command + " --set hardware=h100-sxm").out.starts_with("mlp of llama-3.1-8b on h100-sxm, "));
+}
+
 TEST(ExpectCommand, RefusesGroupsThatAreTooLargeOrTooSmall) {
   const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   // 131,072 nodes of 8 GPUs have 1M GPUs, the limit of --ranks.
