@@ -24,6 +24,7 @@ sim::PlanFlags flags_of(const json& texts) {
                               : key == "hardware"  ? &flags.hardware
                               : key == "gpus"      ? &flags.gpus
                               : key == "price"     ? &flags.price
+                              : key == "start"     ? &flags.start
                               : key == "deadline"  ? &flags.deadline
                               : key == "budget"    ? &flags.budget
                               : key == "available" ? &flags.available
@@ -40,7 +41,7 @@ sim::PlanFlags flags_of(const json& texts) {
       throw ConfigError(fmt::format("{}: unknown setting of a plan", key));
     }
   }
-  return flags;
+  return with_start(std::move(flags));
 }
 
 }  // namespace

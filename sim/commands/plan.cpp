@@ -103,7 +103,7 @@ CapacityPlan planned(const PlanFile& file, const PlanFlags& flags, const std::st
 }
 
 Answer run_plan(const PlanRequest& request, Caller& caller) {
-  PlanFlags flags = request.flags;
+  PlanFlags flags = with_start(request.flags);
   flags.settings = request.settings.flags;
   require_word("--output", request.format, format_names(), "format");
   if (request.file.empty() != flags.any()) {
@@ -157,7 +157,12 @@ void add_plan(CLI::App& app, Caller& caller) {
         command.add_option("--hardware", request->flags.hardware, "Same as --gpus")->group(group)->type_name("TEXT"),
         Catalogue::hardware);
     add("--price", request->flags.price, "Price of a GPU-hour, for example 2.80");
-    add("--deadline", request->flags.deadline, "Longest time for training, for example 90d");
+    add("--deadline", request->flags.deadline,
+        "Longest time for training, for example 90d, or a day such as 2027-03-01");
+    command
+        .add_option("--start", request->flags.start, "First day of training if --deadline is a day (default: today)")
+        ->group(group)
+        ->type_name("TEXT");
     add("--budget", request->flags.budget, "Highest cost, for example 3M");
     add("--count", request->flags.count, "Exact number of GPUs (default: the plan chooses it)");
     command

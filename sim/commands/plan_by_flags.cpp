@@ -13,6 +13,7 @@
 #include "model/config/meant.h"
 #include "model/config/settings.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
 #include "model/text/shell_word.h"
 #include "sim/commands/spread.h"
 
@@ -102,7 +103,21 @@ std::string default_available(const std::string& hardware) {
   return machine.network ? "8192" : fmt::format("{}", machine.gpus_per_node);
 }
 
+/// Returns today's date (UTC), such as "2026-12-01".
+std::string today_in_words() {
+  const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
+                     static_cast<unsigned>(today.day()));
+}
+
 }  // namespace
+
+PlanFlags with_start(PlanFlags flags) {
+  if (flags.start.empty() && parse_date(flags.deadline)) {
+    flags.start = today_in_words();
+  }
+  return flags;
+}
 
 std::string in_shell_words(const PlanFlags& flags) {
   std::string words;
@@ -118,17 +133,15 @@ std::string in_shell_words(const PlanFlags& flags) {
 std::string plan_of(const PlanFlags& flags) {
   require_flags(flags);
   std::string text = "schema: commfuse.plan/1\ntitle: a plan from flags\nset:\n" + settings_in_yaml(flags.settings);
-  for (const auto& [key, value] : {std::pair("tokens", &flags.tokens), std::pair("deadline", &flags.deadline),
-                                   std::pair("budget", &flags.budget)}) {
+  for (const auto& [key, value] : {std::pair("tokens", &flags.tokens), std::pair("start", &flags.start),
+                                   std::pair("deadline", &flags.deadline), std::pair("budget", &flags.budget)}) {
     text += value->empty() ? "" : fmt::format("{}: {}\n", key, yaml_scalar(*value));
   }
   const std::string hardware = hardware_of(flags);
   const std::string& typed = typed_hardware(flags);
-  const std::chrono::year_month_day today{std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
-  text += fmt::format("gpus:\n  {0}:\n    hardware: {1}\n    price: {2}\n    price_date: {3:04}-{4:02}-{5:02}\n",
+  text += fmt::format("gpus:\n  {}:\n    hardware: {}\n    price: {}\n    price_date: {}\n",
                       yaml_scalar(typed.substr(typed.rfind('/') + 1)), yaml_scalar(hardware), yaml_scalar(flags.price),
-                      static_cast<int>(today.year()), static_cast<unsigned>(today.month()),
-                      static_cast<unsigned>(today.day()));
+                      today_in_words());
   if (!flags.count.empty()) {
     text += fmt::format("    count: {}\n", yaml_scalar(flags.count));
   }

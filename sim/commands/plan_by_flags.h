@@ -19,14 +19,15 @@ using FlagTexts = std::vector<std::pair<const Field*, std::string>>;
 
 struct PlanFlags {
   FlagTexts settings;  ///< Settings for the `set` section of the plan file.
-  std::string tokens, hardware, gpus, price, deadline, budget, available, count;
+  std::string tokens, hardware, gpus, price, start, deadline, budget, available, count;
 
   /// Returns each flag that is not a setting, with its text.
-  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 8> texts() const {
+  [[nodiscard]] std::array<std::pair<std::string_view, const std::string*>, 9> texts() const {
     return {{{"--tokens", &tokens},
              {"--hardware", &hardware},
              {"--gpus", &gpus},
              {"--price", &price},
+             {"--start", &start},
              {"--deadline", &deadline},
              {"--budget", &budget},
              {"--available", &available},
@@ -35,6 +36,9 @@ struct PlanFlags {
   /// Returns whether the user gave any flag.
   [[nodiscard]] bool any() const;
 };
+
+/// Returns the flags with --start today if --deadline is a day and --start is absent.
+PlanFlags with_start(PlanFlags flags);
 
 /// Returns the given flags quoted for a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);

@@ -234,6 +234,22 @@ TEST(CommfuseSimPlan, ByFlagsNamesTheFlagOfAMistake) {
             "--gpus and --hardware both name the hardware; remove one\n");
 }
 
+TEST(CommfuseSimPlan, ByFlagsTakesADayAsDeadline) {
+  const OwnFolder folder;
+  const std::string given = "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 ";
+  const Outcome span = run_program(given + "--deadline 59d -o json");
+  const Outcome day = run_program(given + "--start 2027-01-01 --deadline 2027-03-01 -o json --out page");
+  ASSERT_EQ(day.code, 0) << day.err;
+  EXPECT_EQ(nlohmann::json::parse(day.out).at("answer"), nlohmann::json::parse(span.out).at("answer"));
+  EXPECT_NE(contents_of("page/plan.html").find("--start 2027-01-01 --deadline 2027-03-01"), std::string::npos);
+  const Outcome from_today = run_program(given + "--deadline 2999-01-01");
+  EXPECT_NE(from_today.out.find("\nstart: "), std::string::npos) << from_today.out << from_today.err;
+  EXPECT_EQ(run_program(given + "--deadline 2020-01-01").err,
+            "--deadline: 'deadline' is not after 'start'; choose a later day\n");
+  EXPECT_EQ(run_program(given + "--deadline 90d --start 2027-01-01").err,
+            "--start: 'start' requires a day as 'deadline'; write the day, or remove 'start'\n");
+}
+
 TEST(CommfuseSimPlan, AnExactCountIsPlannedWithoutALimit) {
   const std::string given = "commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --batch 256 ";
   const Outcome outcome = run_program(given + "--count 256 -o json");
