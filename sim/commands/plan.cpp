@@ -46,8 +46,14 @@ struct PlanRequest {
 
 /// Returns the command that reproduces the plan.
 std::string command_of(const PlanRequest& request, const PlanFlags& flags) {
-  return fmt::format("commfuse-sim plan{}{} --out {}", request.file.empty() ? "" : " " + shell_word(request.file),
-                     in_shell_words(flags), shell_word(request.out));
+  std::string command = "commfuse-sim plan";
+  command += request.file.empty() ? "" : " " + shell_word(request.file);
+  command += in_shell_words(flags);
+  for (const auto& [flag, text] : {std::pair("--measured-step", &request.measured.time),
+                                   std::pair("--measured-config", &request.measured.config)}) {
+    command += text->empty() ? "" : fmt::format(" {} {}", flag, shell_word(*text));
+  }
+  return command + " --out " + shell_word(request.out);
 }
 
 using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;

@@ -167,7 +167,8 @@ TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {
       "commfuse-sim plan --model llama-3.1-8b --tokens 1T --gpus h100 --price 2 --available 16 --deadline 500d --seq "
       "4K "
       "--batch 128";
-  EXPECT_EQ(comparison_in(run_program(plan + measured).err), with);
+  EXPECT_EQ(comparison_in(run_program(plan + measured + " --out page").err), with);
+  EXPECT_NE(contents_of("page/plan.html").find(measured + " --out page"), std::string::npos);
   EXPECT_EQ(comparison_in(run_program(plan + " --jitter none" + measured).err), without);
   const std::string tune = "commfuse-sim tune --model llama-3.1-8b --cluster dgx-h100 --gpus 16 --seq 4K --batch 128";
   EXPECT_NE(run_program(tune + " --jitter default" + measured).out.find(with), std::string::npos);
