@@ -47,6 +47,9 @@ Answer run_calibrate(const CalibrateRequest& request) {
   const fs::path node =
       calibration.node_yaml.empty() ? fs::path() : out.parent_path() / (calibration.node_name + ".yaml");
   if (!node.empty()) {
+    if (node == out) {
+      throw ConfigError(fmt::format("--out: {} is the file of the cluster's nodes; choose another name", out.string()));
+    }
     require_new_machine(calibration.node_name, node);
     write_machine(node, base.node_name, calibration.node_yaml);
   }

@@ -117,7 +117,8 @@ std::string reason_of(std::string_view mistake, std::string_view path) {
 
 void require_new_machine(const std::string& name, const fs::path& out) {
   require_name(name);
-  if (fs::exists(out)) {
+  std::error_code error;  // Writing reports a path that is not valid.
+  if (fs::exists(fs::symlink_status(out, error))) {
     throw ConfigError(fmt::format("{} already exists; choose another --out, or remove it", out.string()));
   }
 }

@@ -150,6 +150,14 @@ TEST_F(CalibrateCommand, DoesNotOverwriteAFile) {
   EXPECT_EQ(outcome.err, out() + " already exists; choose another --out, or remove it\n");
 }
 
+TEST_F(CalibrateCommand, ATooLongNameIsAMistake) {
+  const Outcome outcome = run_program("commfuse-sim calibrate --base h100-sxm --name box --out " +
+                                      std::string(300, 'a') + " " + exchanges());
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find(" cannot be written: File name too long; choose a shorter name"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(CalibrateCommand, BadInputWritesNothing) {
   const Outcome outcome = run_program(command(write("notes.txt", "nothing measured\n")));
   EXPECT_EQ(outcome.code, 2);
@@ -210,6 +218,19 @@ TEST_F(CalibrateCommand, AClusterIsCalibratedFromTheLogsOfALauncher) {
       "--batch 2 --hardware " +
       out());
   EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST_F(CalibrateCommand, AClusterIsNotWrittenOverItsNodes) {
+  std::string files;
+  for (const char* const program : {"all_gather", "reduce_scatter", "all_reduce"}) {
+    files += " " + write(fmt::format("one-{}.txt", program), log_of(program, 8, 8, 30.0, 340.0));
+    files += " " + write(fmt::format("two-{}.txt", program), log_of(program, 16, 8, 60.0, 180.0));
+  }
+  const std::string nodes = (folder_ / "box-node.yaml").string();
+  const Outcome outcome = run_program("commfuse-sim calibrate --base dgx-h100-x2 --name box --out " + nodes + files);
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_EQ(outcome.err, "--out: " + nodes + " is the file of the cluster's nodes; choose another name\n");
+  EXPECT_FALSE(fs::exists(nodes));
 }
 
 TEST_F(CalibrateCommand, AClusterThatExtendsAnotherCanBeTheBase) {
