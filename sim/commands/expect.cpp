@@ -120,7 +120,10 @@ std::vector<Bytes> sizes_of(const ExpectRequest& request) {
     std::vector<Bytes> sizes;
     for (const std::string_view word : split_list(request.sizes)) {
       const Bytes size = size_of("--sizes", word);
-      sizes.push_back(expect::sizes_between(size, size, 2).front());
+      const Bytes allowed = expect::sizes_between(size, size, 2).front();
+      if (std::ranges::find(sizes, allowed) == sizes.end()) {
+        sizes.push_back(allowed);
+      }
     }
     return sizes;
   }
@@ -148,7 +151,9 @@ std::vector<LinkOp> ops_of(const ExpectRequest& request) {
       throw ConfigError(fmt::format("--collective: unknown collective {}; {}", in_quotes(word),
                                     remedy_for(word, known, "collectives")));
     }
-    ops.push_back(*op);
+    if (std::ranges::find(ops, *op) == ops.end()) {
+      ops.push_back(*op);
+    }
   }
   return ops;
 }

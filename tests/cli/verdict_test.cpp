@@ -319,6 +319,12 @@ TEST(ExpectCommand, FlagsOfScopesTakePrecedenceOverSet) {
             "--ranks: '2,4' is not a whole number; write one, such as 8\n");
 }
 
+TEST(ExpectCommand, ListsEachSizeAndCollectiveOnce) {
+  const std::string command = "commfuse-sim expect -o csv --hardware h100-sxm ";
+  EXPECT_EQ(run_program(command + "--collective all_gather,all_gather --ranks 8,8 --sizes 1M,2M,1024K").out,
+            run_program(command + "--collective all_gather --ranks 8 --sizes 1M,2M").out);
+}
+
 TEST(ExpectCommand, ScopesFollowTheEnvironmentAsRunDoes) {
   const std::string command = "COMMFUSE_HARDWARE=b200-sxm commfuse-sim expect --scope mlp --model llama-3.1-8b";
   EXPECT_TRUE(run_program(command).out.starts_with("mlp of llama-3.1-8b on b200-sxm, ")) << run_program(command).out;
