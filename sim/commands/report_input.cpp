@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "model/analysis/percentiles.h"
 #include "model/build_info.h"
+#include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/implementation.h"
 #include "model/config/resolver.h"
@@ -29,23 +32,36 @@ namespace {
 
 using reports::RowRange;
 
-/// Returns whether a row has the schedule and the point that were measured.
-bool is_measured(const ResultRow& row, const MeasuredRun& run, const RunRecord& record) {
-  const auto agrees = [&](std::string_view key, const std::string& text) {
-    const auto setting = std::find_if(record.settings.begin(), record.settings.end(),
-                                      [&](const auto& entry) { return entry.first == key; });
-    if (setting == record.settings.end()) {
-      return false;
+/// Returns the settings of the measured point; nothing if the record lacks one that every point has.
+std::optional<Settings> measured_point(const RunRecord& record) {
+  constexpr std::array<std::string_view, 5> needed{"model", "hardware", "seq", "ranks", "batch"};
+  constexpr std::array<std::string_view, 7> known{"model",          "hardware",         "seq", "ranks", "batch",
+                                                  "link_bandwidth", "network_bandwidth"};
+  Resolver resolver;
+  for (const std::string_view key : known) {
+    const auto setting = std::ranges::find(record.settings, key, [](const auto& entry) { return entry.first; });
+    if (setting != record.settings.end()) {
+      resolver.read_flag(*find_field(key), setting->second);
+    } else if (std::ranges::find(needed, key) != needed.end()) {
+      return std::nullopt;
     }
-    Resolver resolver;
-    resolver.read_flag(*find_field(key), setting->second);
-    const Settings settings = resolver.finish();
-    const bool is_count = find_field(key)->type == FieldType::count;
-    return is_count ? fmt::format("{}", settings.count(key)) == text : settings.text(key) == text;
-  };
-  return row.feasible() && row.schedule_sha256 == run.schedule_sha256 && agrees("model", row.model) &&
-         agrees("hardware", row.hardware) && agrees("seq", fmt::format("{}", row.seq)) &&
-         agrees("ranks", fmt::format("{}", row.ranks)) && agrees("batch", fmt::format("{}", row.batch));
+  }
+  return resolver.finish();
+}
+
+/// Returns whether two texts state one bandwidth: "450GB/s" is "450 GB/s".
+bool is_same_bandwidth(const std::string& text, const std::string& other_text) {
+  const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(text);
+  const std::optional<BandwidthChoice> other = parse_bandwidth_choice(other_text);
+  return choice && other && choice->times == other->times && choice->rate == other->rate;
+}
+
+/// Returns whether a row has the schedule and the point that were measured.
+bool is_measured(const ResultRow& row, const MeasuredRun& run, const Settings& point) {
+  return row.feasible() && row.schedule_sha256 == run.schedule_sha256 && row.model == point.text("model") &&
+         row.hardware == point.text("hardware") && row.seq == point.count("seq") && row.ranks == point.count("ranks") &&
+         row.batch == point.count("batch") && is_same_bandwidth(row.link_bandwidth, point.text("link_bandwidth")) &&
+         is_same_bandwidth(row.network_bandwidth, point.text("network_bandwidth"));
 }
 
 /// A measured run and the row that predicted it.
@@ -56,11 +72,11 @@ struct Match {
 };
 
 /// Returns the first row with the schedule and the point of a measured run.
-std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, const RunRecord& record) {
+std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, const Settings& point) {
   const WordColumn& schedules = rows.columns().schedule_sha256;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (schedules[rows.place_of(i)] == run.schedule_sha256) {
-      if (ResultRow row = rows[i]; is_measured(row, run, record)) {
+      if (ResultRow row = rows[i]; is_measured(row, run, point)) {
         return Match{i, std::move(row), &run};
       }
     }
@@ -71,8 +87,10 @@ std::optional<Match> match_of(const RowTable& rows, const MeasuredRun& run, cons
 std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, const std::string& path) {
   std::vector<Match> matches;
   try {
+    const std::optional<Settings> point = measured_point(record);
     for (const MeasuredRun& run : record.runs) {
-      if (std::optional<Match> match = match_of(rows, run, record); match && !run.makespans.empty()) {
+      std::optional<Match> match = point ? match_of(rows, run, *point) : std::nullopt;
+      if (match && !run.makespans.empty()) {
         matches.push_back(*std::move(match));
       }
     }
@@ -82,7 +100,7 @@ std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, con
   if (matches.empty()) {
     throw ConfigError(
         fmt::format("--measured: {} has no measurement of these results; give results of the same model, "
-                    "hardware, ranks, batch and seq",
+                    "hardware, bandwidths, ranks, batch and seq",
                     path));
   }
   return matches;

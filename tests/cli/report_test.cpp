@@ -187,7 +187,7 @@ TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   EXPECT_EQ(other.code, 2);
   EXPECT_EQ(other.err,
             "--measured: record.json has no measurement of these results; give results of the same model, hardware, "
-            "ranks, batch and seq\n");
+            "bandwidths, ranks, batch and seq\n");
   ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse -o "
                         "jsonl > same.jsonl'")
                 .code,
@@ -196,6 +196,24 @@ TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
   const std::string page = contents_of("same.html");
   EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
   EXPECT_NE(page.find(" measured within 10% of the prediction; the median error is "), std::string::npos);
+}
+
+TEST_F(Report, AMeasuredRecordIsComparedAtItsOwnBandwidth) {
+  ASSERT_EQ(
+      run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
+                  "--ranks 2 --seq 1K --strategy serial --set link_bandwidth=x0.5 --iterations 3 --out record.json")
+          .code,
+      0);
+  const auto is_accepted = [](const std::string& bandwidths) {
+    EXPECT_EQ(run_program("commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial -o jsonl --axis "
+                          "link_bandwidth=" +
+                          bandwidths + " > rows.jsonl")
+                  .code,
+              0);
+    return run_program("commfuse-sim report rows.jsonl --measured record.json --out x.html").code == 0;
+  };
+  EXPECT_TRUE(is_accepted("x1,x0.5"));
+  EXPECT_FALSE(is_accepted("x1,x2"));
 }
 
 TEST_F(Report, AWrongMeasuredRecordIsNamed) {
