@@ -34,7 +34,7 @@ Json words_of(const Field& field) { return Json(field.choices()); }
 
 Json count_of(const Field& field) {
   const Json number{{"type", "integer"}, {"minimum", field.least}, {"maximum", field.most}};
-  const Json text{{"type", "string"}, {"pattern", "^[0-9.]+[KMG]?$"}};
+  const Json text{{"type", "string"}, {"pattern", "^[0-9.]+[KMGkmg]?$"}};
   return {{"anyOf", Json::array({number, text})}};
 }
 

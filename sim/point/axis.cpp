@@ -35,8 +35,9 @@ struct NumberRange {
   throw ConfigError(fmt::format("{} {}", in_quotes(range), why));
 }
 
-std::int64_t number(std::string_view range, std::string_view text) {
-  const std::optional<std::int64_t> value = parse_count(text);
+/// Reads a number of a range as the setting reads its value: 8k is 8K.
+std::int64_t number(const Field& field, std::string_view range, std::string_view text) {
+  const std::optional<std::int64_t> value = parse_count(meant(field, text));
   if (!value) {
     refuse(range, fmt::format("is not a range; {}", how_to_write));
   }
@@ -45,12 +46,13 @@ std::int64_t number(std::string_view range, std::string_view text) {
 
 NumberRange parse_range(const Field& field, std::string_view text, std::size_t dots) {
   NumberRange range;
-  range.first = number(text, text.substr(0, dots));
+  range.first = number(field, text, text.substr(0, dots));
   const std::string_view after_dots = text.substr(dots + 2);
   const std::size_t sign = after_dots.find_first_of("+*");
-  range.last = number(text, after_dots.substr(0, sign));
+  range.last = number(field, text, after_dots.substr(0, sign));
   range.multiplies = sign == std::string_view::npos ? field.growth == Growth::doubles : after_dots[sign] == '*';
-  range.step = sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(text, after_dots.substr(sign + 1));
+  range.step =
+      sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(field, text, after_dots.substr(sign + 1));
   const int min_step = range.multiplies ? 2 : 1;
   if (range.step < min_step) {
     refuse(text, fmt::format("never ends; {} at least {}", range.multiplies ? "multiply by" : "add", min_step));

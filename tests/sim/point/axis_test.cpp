@@ -30,6 +30,7 @@ TEST(Axis, IsAListARangeOrBoth) {
   EXPECT_EQ(values("seq=1K..8K"), (Texts{"1K", "2K", "4K", "8K"}));
   EXPECT_EQ(values("seq=1K..7K"), (Texts{"1K", "2K", "4K"}));
   EXPECT_EQ(values("seq=4K..16K+4K"), (Texts{"4K", "8K", "12K", "16K"}));
+  EXPECT_EQ(values("seq=4k..16k+4k"), values("seq=4K..16K+4K"));
   EXPECT_EQ(values("seq=1K..64K*4"), (Texts{"1K", "4K", "16K", "64K"}));
   EXPECT_EQ(values("ranks=1..3,8"), (Texts{"1", "2", "3", "8"}));
   EXPECT_EQ(values("scope=mlp,qkv"), (Texts{"mlp", "qkv"}));
