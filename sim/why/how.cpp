@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/cost/communication.h"
+#include "model/cost/custom_all_reduce.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
 #include "model/cost/implemented.h"
@@ -55,6 +57,17 @@ std::string_view in_words(NcclKernel kernel) {
   return "";
 }
 
+/// Returns whether the kernels of --all-reduce-kernel, not NCCL's, take the time of an all-reduce.
+bool runs_own_kernel(const Group& group, Bytes bytes) {
+  const CollectiveParameters& wires = *group.wires;
+  if (wires.custom_all_reduce == nullptr || group.nodes > 1 || group.ranks == 1) {
+    return false;
+  }
+  const CustomAllReduce* const kernels = kernels_of(*wires.custom_all_reduce, wires.all_reduce_kernel);
+  return kernels != nullptr && bytes <= kernels->up_to.value &&
+         custom_all_reduce_time(*kernels, group.ranks, bytes) == all_reduce_time(wires, group.ranks, bytes);
+}
+
 std::string collective_in_words(const Group& group, const CollectiveShape& shape, Bytes bytes) {
   const AllToAllParameters* direct = group.wires->all_to_all.get();
   if (shape.kind == CollectiveKind::all_to_all && direct != nullptr) {
@@ -67,6 +80,9 @@ std::string collective_in_words(const Group& group, const CollectiveShape& shape
   const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
   if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
     return "the fastest tree of nodes";
+  }
+  if (is_all_reduce && runs_own_kernel(group, bytes)) {
+    return fmt::format("{}'s own kernel", name_of(group.wires->all_reduce_kernel));
   }
   const auto kernel = kernel_taken(*group.wires, {.ranks = group.ranks,
                                                   .passes = is_all_reduce ? 2 : 1,

@@ -158,6 +158,19 @@ TEST(CommfuseSimWhy, RefusesWholeModels) {
   EXPECT_NE(outcome.err.find("scope step is a whole model"), std::string::npos) << outcome.err;
 }
 
+TEST(CommfuseSimWhy, NamesTheKernelThatSumsInsideANode) {
+  const auto kernel_of = [](const std::string& seq) {
+    const Outcome outcome = run_program(
+        "commfuse-sim why --scope mlp_ar --all-reduce-kernel vllm --hardware h100-sxm --strategy serial --seq " + seq);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const std::size_t line = outcome.out.find("all-reduce of ");
+    const std::size_t begin = outcome.out.find_first_not_of(' ', outcome.out.find('\n', line) + 1);
+    return outcome.out.substr(begin, outcome.out.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(kernel_of("64"), "vllm's own kernel");
+  EXPECT_EQ(kernel_of("64K").find("vllm"), std::string::npos);  // NCCL sums large tensors.
+}
+
 TEST(CommfuseSimWhy, SumsOfAnImplementationAreInTheSwitch) {
   const Outcome outcome = run_program("commfuse-sim why --scope mlp_ar --model llama-3.3-70b --seq 8K --as tokenweave");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
