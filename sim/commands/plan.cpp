@@ -124,6 +124,9 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   const PlanFile file =
       by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file)) : plan_by_flags(flags, by_flags);
   const std::optional<StepEvidence> evidence = evidence_for(request.measured, file);
+  if (!request.out.empty()) {
+    require_new(request.out, {"plan.html", "plan.json", "plan.csv", "plan.md"});  // before a long search
+  }
   CapacityPlan plan = planned(file, flags, by_flags, evidence);
   if (evidence) {
     caller.note(for_stderr(in_words(*evidence) + "\n") + "\n");
