@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -241,6 +242,18 @@ void refuse_layout_axes(const Grid& grid) {
   }
 }
 
+/// Gives the batch its first value if an axis varies it. Otherwise --gpus would choose a batch that no point has.
+void take_batch_of_axes(Grid& grid) {
+  const Field* const batch = find_field("batch");
+  for (const GridAxis& axis : grid.axes) {
+    for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+      if (axis.fields[f] == batch) {
+        grid.settings.put(*batch, {axis.steps.front()[f].text, axis.origin});
+      }
+    }
+  }
+}
+
 Answer run(const RunRequest& request, Caller& caller) {
   renderer(request.format);  // Rejects an unknown format before any work.
   require_table_for_plot(request);
@@ -253,6 +266,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   caller.note(for_stderr(ignore_unused_variables(grid)));
   if (!request.gpus.empty()) {
     refuse_layout_axes(grid);
+    take_batch_of_axes(grid);
     caller.note(for_stderr(spread_over(request.gpus, grid.settings)));
   }
   fit(grid, *schedules, names_strategies(grid));

@@ -44,6 +44,8 @@ TEST(CommfuseSimRunStep, OneOfANumberOfGpusIsSingular) {
   };
   EXPECT_EQ(answer("--scope step --gpus 8"),
             "note: 8 GPUs: 1 replica of 8 tensor ranks, batch 1 on 1 node of 8 (h100-sxm)\n");
+  EXPECT_EQ(answer("--scope step --gpus 8 --axis batch=8,16"),
+            "note: 8 GPUs: 1 replica of 8 tensor ranks on 1 node of 8 (h100-sxm)\n");
   EXPECT_EQ(answer("--gpus 1"), "note: 1 GPU: 1 tensor rank on 1 node of 8 (h100-sxm)\n");
   EXPECT_EQ(answer("--scope step --gpus 8 --data-parallel 2"),
             "--gpus: 8 GPUs are 1 replica of 8, not the 2 of --data-parallel; remove one\n");
