@@ -51,8 +51,22 @@ struct TuneRequest {
 };
 
 /// Settings that a file for tune may contain, but that are not flags. Tune itself writes the first two into its files,
-/// and the number of threads changes no result.
-constexpr std::array<std::string_view, 3> only_in_files{"scope", "strategy.name", "threads"};
+/// the number of threads changes no result, and training has no decoding steps.
+constexpr std::array<std::string_view, 4> only_in_files{"scope", "strategy.name", "threads", "step.latent_decode"};
+
+/// Settings that tuning chooses unless the user does, so they have no default.
+constexpr std::array<std::string_view, 12> free_settings{"ranks",
+                                                         "batch",
+                                                         "parallel.sequence_parallel",
+                                                         "parallel.pipeline",
+                                                         "parallel.interleave",
+                                                         "parallel.data",
+                                                         "parallel.context",
+                                                         "parallel.ulysses",
+                                                         "parallel.experts",
+                                                         "parallel.zero",
+                                                         "step.micro_batch",
+                                                         "step.recompute"};
 
 bool is_flag(const Field& field) {
   return field.uses.has(Use::tune) &&
@@ -226,6 +240,9 @@ void add_tune(CLI::App& app, Caller& caller) {
   add_verb(app, "tune", "Find the best layout and schedules to train a model", [&caller](CLI::App& command) {
     const auto request = std::make_shared<TuneRequest>();
     add_setting_flags(command, request->settings, is_flag);
+    for (const std::string_view key : free_settings) {
+      command.get_option(fmt::format("--{}", find_field(key)->flag))->default_str("");
+    }
     const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
       return command.add_option(flags, value, doc)
           ->group("Tuning")

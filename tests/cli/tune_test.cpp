@@ -352,6 +352,15 @@ TEST(CommfuseSimTune, NamesItsObjectiveWithoutSites) {
             std::string::npos);
 }
 
+TEST(CommfuseSimTune, HelpShowsNoDefaultOfWhatItChooses) {
+  const std::string help = run_program("commfuse-sim tune --help-all").out;
+  for (const char* flag : {"--ranks COUNT ", "--batch COUNT ", "--zero COUNT ", "--recompute WORD "}) {
+    EXPECT_NE(help.find(flag), std::string::npos) << flag << help;
+  }
+  EXPECT_NE(help.find("--seq COUNT=4K "), std::string::npos) << help;
+  EXPECT_EQ(help.find("--latent-decode"), std::string::npos) << help;
+}
+
 TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
   EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h100 --hardware h100-sxm").err,
             "--cluster: --hardware names a machine too; remove one of them\n");
