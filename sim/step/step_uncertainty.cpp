@@ -133,6 +133,13 @@ StepResidual step_residual(const Transformer& model) {
                        : StepResidual{.of_machine = 0.06, .of_layout = 0.04};
 }
 
+StepResidual pass_residual(const StepPoint& point) {
+  if (point.model->experts) {
+    return {.of_machine = step_residual(*point.model).of_machine};
+  }
+  return {.of_machine = point.cached > 0 ? 0.20 : 0.06};
+}
+
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
                              const std::vector<RaisedStep>& raised,
                              std::optional<std::span<const RaisedKernels>> raised_kernels) {
@@ -163,16 +170,16 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     raised_point.framework = raised_framework.framework;
     add_if_longer(FrameworkDoubt{point.framework.name, raised_framework.parameter}, time.of(raised_point, times));
   }
-  if (time.backward) {
-    const StepResidual residual = step_residual(*point.model);
-    const auto add_doubt = [&](std::string layout, double effect) {
+  const StepResidual residual = time.backward ? step_residual(*point.model) : pass_residual(point);
+  const auto add_doubt = [&](std::string layout, double effect) {
+    if (effect > 0.0) {
       Doubt& doubt = uncertainty.doubts.emplace_back();
       doubt.of = StepDoubt{std::move(layout)};
       doubt.effect = effect;
-    };
-    add_doubt("", residual.of_machine);
-    add_doubt(layout_in_words(point), residual.of_layout);
-  }
+    }
+  };
+  add_doubt("", residual.of_machine);
+  add_doubt(layout_in_words(point), residual.of_layout);
   std::ranges::sort(uncertainty.doubts, std::less{}, &Doubt::of);
   return uncertainty;
 }
