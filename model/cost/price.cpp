@@ -266,18 +266,39 @@ constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 
 /// the caller's, the kernel, the event at its end, and the caller's stream waits for it.
 constexpr int eager_calls_of_nccl = 4;
 
-/// Returns the host time of the call that issues an op from a stream, or from Python.
-Duration call_cost(OpKind kind, const Machine& machine, bool is_eager) {
+/// Host times of the communication library for one call.
+struct LibraryCalls {
+  Duration exchange;
+  Duration collective;
+};
+
+/// Returns the times for the ranks on an axis, which are those of the network if some of their groups span nodes: a
+/// group whose GPUs are on several nodes exchanges between them whatever the shift.
+LibraryCalls library_calls(const Program& program, std::size_t axis, const Machine& machine) {
+  if (machine.network && crosses_nodes(program, machine)) {
+    const Group group = group_on_axis(program.mesh, static_cast<int>(axis), machine);
+    if (group.nodes > 1) {
+      return {machine.network->peer.issue_cost.value, group.wires->issue_cost.value};
+    }
+  }
+  return {machine.link.peer.issue_cost.value, machine.link.collective.issue_cost.value};
+}
+
+/// Host times of the calls that issue ops, by the axis of a transfer and by kind of op.
+using CallCosts = std::array<std::array<Duration, op_kinds>, max_axes>;
+
+/// Returns the times of calls from a stream, or from Python.
+CallCosts call_costs(const Program& program, const Machine& machine, bool is_eager) {
   const Duration call = is_eager ? machine.accelerator.eager_cost.value : machine.accelerator.launch_cost.value;
   const Duration calls_of_nccl = is_eager ? eager_calls_of_nccl * call : Duration::zero();
-  switch (kind) {
-    case OpKind::exchange: return calls_of_nccl + machine.link.peer.issue_cost.value;
-    case OpKind::collective: return calls_of_nccl + machine.link.collective.issue_cost.value;
-    case OpKind::gemm:
-    case OpKind::attention:
-    case OpKind::elementwise: break;
+  CallCosts costs{};
+  for (std::size_t axis = 0; axis < program.mesh.axes.size(); ++axis) {
+    const LibraryCalls library = library_calls(program, axis, machine);
+    costs[axis].fill(call);
+    costs[axis][static_cast<std::size_t>(OpKind::exchange)] = calls_of_nccl + library.exchange;
+    costs[axis][static_cast<std::size_t>(OpKind::collective)] = calls_of_nccl + library.collective;
   }
-  return call;
+  return costs;
 }
 
 /// Returns the coordinates of the first rank that takes part in an op.
@@ -338,11 +359,9 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
   const bool counts_calls =
       launch == Launch::eager && options.implementation != nullptr && is_issued_from_python(*options.implementation);
   const std::size_t ops = plan.ops.size();
-  std::array<Duration, op_kinds> calls{};
+  const CallCosts calls = launch == Launch::graph ? CallCosts{} : call_costs(program, machine, launch == Launch::eager);
   std::array<Duration, op_kinds> gaps{};
   for (std::size_t kind = 0; kind < op_kinds; ++kind) {
-    calls[kind] = counts_calls ? machine.accelerator.eager_cost.value
-                               : call_cost(static_cast<OpKind>(kind), machine, launch == Launch::eager);
     gaps[kind] = gap_before(static_cast<OpKind>(kind), machine.accelerator, launch);
   }
   const Duration event = counts_calls ? Duration::zero() : machine.accelerator.event_cost.value;
@@ -352,7 +371,9 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
     const auto kind = static_cast<std::size_t>(planned.kind);
     const Duration gap = planned.is_launched ? gaps[kind] : Duration::zero();
     const bool is_issued = planned.is_launched && launch != Launch::graph;
-    costs.issue[op] = is_issued ? calls[kind] + planned.other_waits * event : Duration::zero();
+    const Duration call =
+        counts_calls ? machine.accelerator.eager_cost.value : calls[static_cast<std::size_t>(planned.axis)][kind];
+    costs.issue[op] = is_issued ? call + planned.other_waits * event : Duration::zero();
     costs.duration[op] += gap;
     costs.undisturbed[op] += gap;
   }

@@ -33,9 +33,19 @@ std::uint32_t place_of(const Op& op, const Meetings& met) {
   return PricePlan::meetings * op.shape + (met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U);
 }
 
+/// Returns the axis along which a transfer moves data; 0 for other ops.
+std::int8_t axis_of(const Shape& shape) {
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return exchange->axis;
+  }
+  const auto* collective = std::get_if<CollectiveShape>(&shape);
+  return collective != nullptr ? collective->axis : std::int8_t{0};
+}
+
 PricePlan::OfOp plan_of_op(const Program& program, std::size_t index, const Meetings& met, const KernelParts& parts) {
   const Op& op = program.ops[index];
-  PricePlan::OfOp plan{.kind = op.kind, .is_launched = parts.launched(program, index)};
+  PricePlan::OfOp plan{
+      .kind = op.kind, .axis = axis_of(program.shapes[op.shape]), .is_launched = parts.launched(program, index)};
   if (op.kind != OpKind::attention && !KernelParts::is_part(program, index) && !in_kernel(program, index)) {
     plan.alone = place_of(op, {});
     plan.met = place_of(op, met);

@@ -46,6 +46,7 @@ struct PricePlan {
     std::uint32_t met = own_time;    ///< place in KernelTimes::shapes of its time among the ops that it may meet
     std::uint32_t alone = own_time;  ///< place of its time without a concurrent op
     OpKind kind = OpKind::gemm;
+    std::int8_t axis = 0;           ///< axis of the mesh along which a transfer moves data; 0 for other ops
     bool is_launched = true;        ///< false inside a kernel that was launched before
     std::uint32_t other_waits = 0;  ///< waits on other lanes, for which the host records an event each
   };

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <tuple>
+
 #include "model/config/catalogue.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
@@ -71,6 +74,37 @@ TEST(Price, PythonPaysForEachOpInAdditionToTheLibrary) {
   EXPECT_EQ(eager.costs.issue[0], 4 * accelerator.eager_cost.value + h100.link.collective.issue_cost.value);
   EXPECT_EQ(eager.costs.issue[1], accelerator.eager_cost.value + accelerator.event_cost.value);
   EXPECT_EQ(eager.costs.duration, stream.costs.duration);
+}
+
+TEST(Price, CallsBetweenNodesCostWhatTheNetworkStates) {
+  Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
+  cluster.accelerator.event_cost.value = Duration::zero();
+  cluster.link.peer.issue_cost.value = std::chrono::microseconds(1);
+  cluster.link.collective.issue_cost.value = std::chrono::microseconds(2);
+  cluster.network->peer.issue_cost.value = std::chrono::microseconds(3);
+  cluster.network->collective.issue_cost.value = std::chrono::microseconds(4);
+  for (const auto& [ranks, exchange, collective] : {std::tuple{8, 1, 2}, std::tuple{16, 3, 4}}) {
+    const Priced serial(Scope::gate_up, ranks, "serial", cluster);
+    EXPECT_EQ(serial.costs.issue[serial.first(OpKind::collective)], std::chrono::microseconds(collective)) << ranks;
+    const Priced ring(Scope::gate_up, ranks, "commfuse", cluster);
+    EXPECT_EQ(ring.costs.issue[ring.first(OpKind::exchange)], std::chrono::microseconds(exchange)) << ranks;
+  }
+
+  // The outer ring of nested rings crosses nodes, the inner one does not.
+  const Program nested =
+      generate(operation_of(Scope::gate_up, true), 16, *find_strategy("commfuse"), StrategyOptions{.inner = 8});
+  const Sizes sizes = bind_sizes(
+      nested, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"), {.seq = 32768}));
+  const Costs costs = price(nested, meetings_of(nested, Order(nested, 0)), sizes, cluster, {});
+  std::array<int, 2> exchanges{};
+  for (std::size_t op = 0; op < nested.ops.size(); ++op) {
+    if (const auto* exchange = std::get_if<ExchangeShape>(&nested.shapes[nested.ops[op].shape])) {
+      EXPECT_EQ(costs.issue[op], std::chrono::microseconds(exchange->axis == 0 ? 3 : 1)) << op;
+      ++exchanges.at(static_cast<std::size_t>(exchange->axis));
+    }
+  }
+  EXPECT_GT(exchanges[0], 0);
+  EXPECT_GT(exchanges[1], 0);
 }
 
 TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
