@@ -115,16 +115,25 @@ bool covers_scope(const Implementation& implementation, Scope scope) {
       is_backward(scope) ? ", as it was measured in forward passes only" : "", fmt::join(covered_names, ", ")));
 }
 
+/// Returns true if the schedule leaves attention uncut, as nested rings do, where the user fixed a cut that the
+/// strategy can make.
+bool drops_cut(const Strategy& strategy, std::span<const SiteKind> kinds, const Wish& wish,
+               const StrategyOptions& schedule) {
+  return wish.fixed.has(Option::attention) && schedule.attention != wish.options.attention &&
+         relevant_options(strategy, kinds, wish.options).has(Option::attention);
+}
+
 /// Returns the schedules of one strategy that agree with the fixed options.
 std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
                                          const RunChoices& run) {
-  const auto [base, fixed] = wish_of(strategy, run);
-  if (!refusal_of(strategy, kinds, base, run.ranks).empty()) {
-    return {base};  // running it reports the reason
+  const Wish wish = wish_of(strategy, run);
+  if (!refusal_of(strategy, kinds, wish.options, run.ranks).empty()) {
+    return {wish.options};  // running it reports the reason
   }
-  std::vector<StrategyOptions> variants = distinct(strategy, kinds, strategy.variants(base, fixed), run.ranks);
+  std::vector<StrategyOptions> variants =
+      distinct(strategy, kinds, strategy.variants(wish.options, wish.fixed), run.ranks);
   std::erase_if(variants, [&](const StrategyOptions& variant) {
-    return !refusal_of(strategy, kinds, variant, run.ranks).empty();
+    return !refusal_of(strategy, kinds, variant, run.ranks).empty() || drops_cut(strategy, kinds, wish, variant);
   });
   return variants;
 }
