@@ -19,10 +19,10 @@ namespace commfuse {
 
 namespace {
 
-Stream all_layers(const StepPoint& point, LayerCost& costs) {
+Stream all_layers(LayerCost& costs) {
   Stream pass;
   std::map<LayerKind, Stream> known;
-  for (const LayerRun& run : layer_runs(*point.model)) {
+  for (const LayerRun& run : layer_runs(costs.model())) {
     const auto [layer, is_new] = known.try_emplace(run.kind);
     if (is_new) {
       layer->second = costs.forward(run.kind);
@@ -44,7 +44,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   LayerCost costs(point, sites);
   const Implementation* const kernels = point.implemented.kernels;
   const bool is_woven = kernels != nullptr && weaves(*kernels);
-  Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(point, costs));
+  Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(costs));
   const Accelerator& accelerator = point.machine->accelerator;
   const GemmSize logits{
       .m = plan.micro_batch,

@@ -96,6 +96,10 @@ class LayerCost {
   /// Requires a possible plan that fits the machine. `held_sms`: SMs that an exchange of replicas holds all the time.
   LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms = 0);
 
+  /// Returns the model as tensor ranks hold it, whose kinds of layers are those to price: with copied kv heads where
+  /// tensor ranks need copies.
+  [[nodiscard]] const Transformer& model() const { return model_; }
+
   /// Returns the forward pass of one layer.
   [[nodiscard]] Stream forward(const LayerKind& kind);
   /// Returns the kernels of a forward pass before each sum over the tensor ranks, without the sums and without norms

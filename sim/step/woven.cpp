@@ -49,6 +49,7 @@ class Half {
     }
     return parts->second;
   }
+  [[nodiscard]] const Transformer& model() const { return costs_.model(); }
   [[nodiscard]] Duration sum() const { return sum_; }
 
  private:
@@ -129,7 +130,7 @@ WovenPass woven_pass(const StepPoint& point, SiteTimes& sites) {
   const std::array points = halves_of(point);
   std::array halves{Half(points[0], sites, site), Half(points[1], sites, site)};
   Weave weave(point.framework.issue.value);
-  for (const LayerRun& run : layer_runs(*point.model)) {
+  for (const LayerRun& run : layer_runs(halves[0].model())) {
     const std::size_t sums = halves[0].between_sums(run.kind).size();
     for (std::int64_t layer = 0; layer < run.count; ++layer) {
       for (std::size_t sum = 0; sum < sums; ++sum) {

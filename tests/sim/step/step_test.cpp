@@ -699,6 +699,31 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 
+// Eight ranks copy four kv heads, whether all layers have them or each layer has its own number.
+TEST_F(StepTest, InferenceCopiesTheKvHeadsOfEveryLayer) {
+  Transformer common = small;
+  common.kv_heads = 4;
+  Transformer own_numbers = small;
+  own_numbers.kinds.assign(8, {.attention = true, .mlp = MlpKind::dense, .kv_heads = 4});
+  machine_ = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine_);
+  StepPoint point{.machine = &machine_, .plan = {.tensor = 8, .sequence_parallel = true, .seq = 4096}};
+  for (const bool has_schedules : {false, true}) {
+    point.strategies = has_schedules ? std::vector{&serial_strategy} : std::vector<const Strategy*>{};
+    const auto time_of = [&](const Transformer& model) {
+      point.model = &model;
+      return predict_prefill(point, sites).time;
+    };
+    EXPECT_EQ(time_of(own_numbers), time_of(common)) << has_schedules;
+  }
+  point.plan = {.tensor = 8, .micro_batch = 4, .seq = 1};
+  point.cached = 1023;
+  point.model = &common;
+  const DecodePrediction decode = predict_decode(point, sites);
+  point.model = &own_numbers;
+  EXPECT_EQ(predict_decode(point, sites).time, decode.time);
+}
+
 TEST_F(StepTest, MfuOfInferenceCountsTheLogitsOfEachSequencesLastToken) {
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
