@@ -255,6 +255,12 @@ bool has_switch_sums(const Program& program) {
   });
 }
 
+bool is_inside_switch_sum(const Program& program, std::size_t op) {
+  const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[op].shape]);
+  return collective != nullptr ? collective->kind == CollectiveKind::all_gather
+                               : program.lanes[program.ops[op].lane].kind == LaneKind::aux;
+}
+
 bool sums_in_switch(const Link& link) { return link.collective.nccl != nullptr && link.collective.nccl->nvls; }
 
 Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor) {
@@ -267,24 +273,22 @@ Duration switch_sum_time(const ImplementedSite& site, const Link& link, int rank
 namespace {
 
 /// Prices MLPs whose all-reduce is one kernel. If a program splits the all-reduce, its reduce-scatter gets the kernel's
-/// whole time; residual, norm and all-gather get none. GEMMs lose its SMs, instead of those of NCCL's kernels.
+/// whole time; residual, norm and all-gather get none, and are not launched. GEMMs lose its SMs, instead of those of
+/// NCCL's kernels.
 void implement_switch_sums(const Program& program, const Sizes& sizes, const Machine& machine,
                            const ImplementedSite& site, Costs& costs) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {
     const Op& op = program.ops[i];
     const Shape& shape = program.shapes[op.shape];
-    if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-      const bool gathers = collective->kind == CollectiveKind::all_gather;
-      const Duration time =
-          gathers ? Duration::zero()
-                  : switch_sum_time(site, machine.link, program.mesh.ranks(), load_of(*collective, sizes));
+    if (is_inside_switch_sum(program, i)) {
+      for_each_price(costs, i, [&](Duration& price) { price = Duration::zero(); });
+    } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      const Duration time = switch_sum_time(site, machine.link, program.mesh.ranks(), load_of(*collective, sizes));
       for_each_price(costs, i, [&](Duration& price) { price = time; });
     } else if (op.kind == OpKind::gemm) {
       const Duration undisturbed = costs.undisturbed.empty() ? costs.duration[i] : costs.undisturbed[i];
       const Duration time = implemented_gemm({.part = undisturbed, .own_kernel = {}}, site, machine.accelerator);
       for_each_price(costs, i, [&](Duration& price) { price = time; });
-    } else if (program.lanes[op.lane].kind == LaneKind::aux) {
-      for_each_price(costs, i, [&](Duration& price) { price = Duration::zero(); });
     }
   }
 }

@@ -154,6 +154,9 @@ void add_host_calls(const Program& program, const Machine& machine, const Implem
 Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor);
 /// Returns whether an implementation's collectives in the program are kernels that sum in the switch.
 bool has_switch_sums(const Program& program);
+/// Returns whether the op is a later part of a kernel that sums in the switch, which its reduce-scatter launches: the
+/// residual, the norm or the all-gather. Requires a program with such kernels.
+bool is_inside_switch_sum(const Program& program, std::size_t op);
 /// Returns whether the switch of the link sums.
 bool sums_in_switch(const Link& link);
 

@@ -358,6 +358,10 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
   const Launch launch = options.launch;
   const bool counts_calls =
       launch == Launch::eager && options.implementation != nullptr && is_issued_from_python(*options.implementation);
+  const bool has_sums = options.implementation != nullptr && program.mesh.ranks() > 1 && has_switch_sums(program);
+  const auto is_launched = [&](std::size_t op) {
+    return plan.ops[op].is_launched && !(has_sums && is_inside_switch_sum(program, op));
+  };
   const std::size_t ops = plan.ops.size();
   const CallCosts calls = launch == Launch::graph ? CallCosts{} : call_costs(program, machine, launch == Launch::eager);
   std::array<Duration, op_kinds> gaps{};
@@ -369,8 +373,8 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
   for (std::size_t op = 0; op < ops; ++op) {
     const PricePlan::OfOp& planned = plan.ops[op];
     const auto kind = static_cast<std::size_t>(planned.kind);
-    const Duration gap = planned.is_launched ? gaps[kind] : Duration::zero();
-    const bool is_issued = planned.is_launched && launch != Launch::graph;
+    const Duration gap = is_launched(op) ? gaps[kind] : Duration::zero();
+    const bool is_issued = is_launched(op) && launch != Launch::graph;
     const Duration call =
         counts_calls ? machine.accelerator.eager_cost.value : calls[static_cast<std::size_t>(planned.axis)][kind];
     costs.issue[op] = is_issued ? call + planned.other_waits * event : Duration::zero();
@@ -380,8 +384,8 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
   for (std::vector<Duration>* by_rank : {&costs.by_rank, &costs.undisturbed_by_rank}) {
     for (std::size_t first = 0; first < by_rank->size(); first += ops) {  // one rank after another
       for (std::size_t op = 0; op < ops; ++op) {
-        const PricePlan::OfOp& planned = plan.ops[op];
-        (*by_rank)[first + op] += planned.is_launched ? gaps[static_cast<std::size_t>(planned.kind)] : Duration::zero();
+        (*by_rank)[first + op] +=
+            is_launched(op) ? gaps[static_cast<std::size_t>(plan.ops[op].kind)] : Duration::zero();
       }
     }
   }

@@ -111,7 +111,7 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
     return "inside a kernel, at the fastest available rate";
   }
   const bool sums_in_kernels = point.price.implementation != nullptr && has_switch_sums(program);
-  if (sums_in_kernels && program.lanes[program.ops[op].lane].kind == LaneKind::aux) {
+  if (sums_in_kernels && is_inside_switch_sum(program, op)) {
     return "inside the kernel that sums in the switch";
   }
   const Interference interference =
@@ -133,8 +133,7 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   }
   if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
     if (sums_in_kernels) {
-      return collective->kind == CollectiveKind::all_gather ? "inside the kernel that sums in the switch"
-                                                            : "one kernel that sums in the switch";
+      return "one kernel that sums in the switch";
     }
     return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,
                                load_of(*collective, sizes));

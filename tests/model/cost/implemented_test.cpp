@@ -176,7 +176,7 @@ TEST(Implemented, SumsInTheSwitchContainTheNorm) {
     } else if (op.kind == OpKind::gemm) {
       EXPECT_NEAR(to_seconds(costs.duration[i] - gap), to_seconds(ideal.duration[i] - gap) * 132 / 100, 2e-12);
     } else if (kernel.program.lanes[op.lane].kind == LaneKind::aux) {
-      EXPECT_EQ(costs.duration[i], gap);
+      EXPECT_EQ(costs.duration[i], Duration{});
     } else {
       EXPECT_EQ(costs.duration[i], ideal.duration[i]);
     }
@@ -186,6 +186,26 @@ TEST(Implemented, SumsInTheSwitchContainTheNorm) {
   EXPECT_EQ(switch_sum_time(sites.mlp_ar, link, 2, Bytes{1'000'000}), Duration{5'000'000 + 15'000'000});
   sites.mlp_ar.rate->value = BytesPerSecond{1e15};  // No kernel is faster than the link.
   EXPECT_EQ(switch_sum_time(sites.mlp_ar, link, 8, Bytes{2048 * 8192 * 2}), sum);
+}
+
+TEST(Implemented, AKernelThatSumsInTheSwitchIsLaunchedOnce) {
+  Kernel kernel(Scope::mlp_ar, tokenweave_strategy);
+  kernel.machine.accelerator.graph_node_gap.value = 3us;
+  const ImplementedSites sites;
+  const Costs stream = kernel.costs(&sites);
+  const Costs graph = kernel.costs(&sites, Launch::graph);
+  int parts = 0;
+  for (std::size_t i = 0; i < kernel.program.ops.size(); ++i) {
+    if (is_inside_switch_sum(kernel.program, i)) {
+      ++parts;
+      EXPECT_EQ(stream.issue[i], Duration{}) << i;
+      EXPECT_EQ(graph.duration[i], Duration{}) << i;
+    } else {
+      EXPECT_GT(stream.issue[i], Duration{}) << i;
+      EXPECT_GT(graph.duration[i], Duration{3us}) << i;
+    }
+  }
+  EXPECT_EQ(parts, 2 * 3);  // residual, norm and all-gather of two halves
 }
 
 TEST(Implemented, SerialMlpsSumInTheSwitchToo) {
