@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -195,14 +196,20 @@ Machine with_ctas(Machine machine, int ctas) {
 Machine with_clock(Machine machine, double share) {
   check(share > 0.0 && share <= 1.0, "a lower clock is a share of the usual one");
   machine = with_latencies(std::move(machine), 1.0 / share);
+  const auto lower = [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; };
   const auto slow_down = [&](CollectiveParameters& collective) {
-    change_protocols(collective, [&](auto& protocol) {
-      each_own_rate(protocol, [&](Parameter<BytesPerSecond>& rate) { rate.value.value *= share; });
-    });
+    change_protocols(collective, [&](auto& protocol) { each_own_rate(protocol, lower); });
     change_shared(collective.nccl, [&](NcclKernels& nccl) {
-      nccl.ll.rate.value.value *= share;
+      lower(nccl.ll.rate);
       if (nccl.ll128) {
-        nccl.ll128->rate.value.value *= share;
+        lower(nccl.ll128->rate);
+      }
+    });
+    change_shared(collective.tree, [&](TreeParameters& tree) {
+      for (std::optional<TreeProtocol>* unpacked : {&tree.ll, &tree.ll128}) {
+        if (*unpacked) {
+          each_of_type<Parameter<BytesPerSecond>>(**unpacked, lower);
+        }
       }
     });
   };

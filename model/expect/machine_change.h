@@ -35,8 +35,8 @@ Machine without_nvls(Machine machine);
 Machine with_ctas(Machine machine, int ctas);
 
 /// Returns the machine with SMs at a lower clock, a share of the usual clock: latencies are longer, and data that SMs
-/// copy and unpack themselves (LL, LL128, a rank's own share) are slower; the wires are unchanged. Requires 0 < share
-/// <= 1.
+/// copy and unpack themselves (LL and LL128 of rings and trees, a rank's own share) are slower; the wires are
+/// unchanged. Requires 0 < share <= 1.
 Machine with_clock(Machine machine, double share);
 
 }  // namespace commfuse

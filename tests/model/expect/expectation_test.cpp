@@ -154,6 +154,20 @@ TEST(MachineChange, LatenciesAndClocksSlowSmallMessages) {
   EXPECT_GT(message_time(with_clock(machine, 0.5), small), message_time(machine, small));
 }
 
+/// SMs unpack what arrives by LL and LL128, in trees as in rings. The wires set the rate of Simple.
+TEST(MachineChange, ALowClockSlowsWhatSmsUnpack) {
+  const Machine machine = load_machine("dgx-h100-x2");
+  const Machine slow = with_clock(machine, 0.5);
+  const auto share = [](const Parameter<BytesPerSecond>& after, const Parameter<BytesPerSecond>& before) {
+    return after.value.value / before.value.value;
+  };
+  const TreeParameters& tree = *machine.network->collective.tree;
+  const TreeParameters& slow_tree = *slow.network->collective.tree;
+  EXPECT_EQ(share(slow_tree.ll->rate, tree.ll->rate), 0.5);
+  EXPECT_EQ(share(slow_tree.ll128->rate, tree.ll128->rate), 0.5);
+  EXPECT_EQ(share(slow_tree.rate, tree.rate), 1.0);
+}
+
 /// A100's reduce-scatter adds a rank's own share at a rate of its own: 5% of the time of a large message.
 TEST(MachineChange, FewerCtasAndClocksSlowTheSumOfTheOwnShare) {
   const Machine machine = load_machine("a100-sxm-80");
