@@ -31,6 +31,12 @@ TEST(ParametersTest, MatchThePublishedWeightsOfQwenWithBiases) {
   EXPECT_EQ(parameters_of(load_model("qwen2.5-7b")).total(), 7'615'616'512);
 }
 
+TEST(ParametersTest, FalconHasNormsWithAShift) {
+  // Embedding and logits, 80 layers of GEMMs with 2,219,835,392 weights and of two norms, and the last norm.
+  EXPECT_EQ(parameters_of(load_model("falcon-180b")).total(),
+            2LL * 65024 * 14848 + 80 * (2'219'835'392 + 4 * 14848) + 2 * 14848);
+}
+
 TEST(ParametersTest, MatchThePublishedWeightsOfMixtral) {
   const ModelParameters count = parameters_of(load_model("mixtral-8x7b"));
   EXPECT_EQ(count.total(), 46'702'792'704);
