@@ -500,12 +500,24 @@ std::int64_t launched_ops(const Program& program) {
   return launched;
 }
 
+namespace {
+
+/// Returns the SMs that an exchange holds: on several nodes, those of a link inside a node or of the network, whichever
+/// are more, because some ranks exchange inside their node and others across nodes.
+int ctas_of_exchange(const Program& program, const Machine& machine) {
+  const int inside = machine.link.peer.ctas.value;
+  return machine.network && crosses_nodes(program, machine) ? std::max(inside, machine.network->peer.ctas.value)
+                                                            : inside;
+}
+
+}  // namespace
+
 int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
   if (interference == Interference::none) {
     return machine.accelerator.sms;
   }
   const CollectiveParameters& ring = collective_over(machine, 0, program.mesh.ranks());
-  const int exchange = meetings.exchange ? machine.link.peer.ctas.value : 0;
+  const int exchange = meetings.exchange ? ctas_of_exchange(program, machine) : 0;
   const int collective = meetings.collective ? ring.ctas.value : 0;
   return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
 }

@@ -121,6 +121,19 @@ TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
   EXPECT_EQ(without_interference.costs.duration, without_interference.costs.undisturbed);
 }
 
+TEST(Price, AnExchangeBetweenNodesHoldsTheSmsOfTheNetwork) {
+  Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
+  ASSERT_EQ(cluster.link.peer.ctas.value, 16);
+  cluster.network->peer.ctas.value = 40;
+  for (const auto& [ranks, ctas] : {std::pair{8, 16}, std::pair{16, 40}}) {
+    const Priced ring(Scope::gate_up, ranks, "commfuse", cluster);
+    EXPECT_EQ(sms_left(ring.program, cluster, {.exchange = true}, Interference::constant), 132 - ctas) << ranks;
+  }
+  cluster.network->peer.ctas.value = 2;  // exchanges inside the nodes hold more
+  const Priced ring(Scope::gate_up, 16, "commfuse", cluster);
+  EXPECT_EQ(sms_left(ring.program, cluster, {.exchange = true}, Interference::constant), 132 - 16);
+}
+
 TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
   const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   for (const char* strategy : {"async_tp", "ring_exchange"}) {
