@@ -110,6 +110,32 @@ TEST(PricedShape, AttentionIsLimitedByItsOverheadItsTilesItsTrafficOrItsScores) 
   EXPECT_EQ(limit_of({.kind = PricedKind::attention}, machine, 1), Limit::compute);
 }
 
+TEST(PricedShape, DecodingHasTheFitOfItsCache) {
+  Machine machine = h100_machine();
+  machine.accelerator.decode_attention->fit = {.residual = 0.08, .by_limit = {0.5, 2.0, 1.0, 0.25}};
+  machine.accelerator.decode_attention_fp8->fit = {.residual = 0.09};
+  const auto shape = [&](std::int64_t batch, std::int64_t keys, DType cache) {
+    PricedShape decoding{.kind = PricedKind::decode_attention, .dtype = cache};
+    const auto put = [&](FitSize size, std::int64_t value) { decoding.size[static_cast<std::size_t>(size)] = value; };
+    put(FitSize::m, batch);
+    put(FitSize::seq, keys);
+    put(FitSize::n, 64);
+    put(FitSize::k, 128);
+    put(FitSize::bytes, 2 * batch * keys * 8 * 128 * bytes_of(cache));
+    return decoding;
+  };
+  EXPECT_EQ(limit_of(shape(1, 16, DType::bf16), machine, 1), Limit::latency);
+  EXPECT_EQ(residual_of(shape(1, 16, DType::bf16), machine, 1), 0.04);
+  EXPECT_EQ(limit_of(shape(64, 16384, DType::bf16), machine, 1), Limit::bandwidth);
+  EXPECT_EQ(residual_of(shape(64, 16384, DType::bf16), machine, 1), 0.16);
+  EXPECT_EQ(limit_of(shape(2048, 4, DType::bf16), machine, 1), Limit::compute);
+  EXPECT_EQ(residual_of(shape(2048, 4, DType::bf16), machine, 1), 0.02);
+  EXPECT_EQ(residual_of(shape(64, 16384, DType::fp8), machine, 1), 0.09);
+  machine.accelerator.decode_attention.reset();
+  EXPECT_EQ(limit_of(shape(1, 16, DType::bf16), machine, 1), Limit::bandwidth);
+  EXPECT_EQ(residual_of(shape(1, 16, DType::bf16), machine, 1), FitScope{}.residual);
+}
+
 TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   Machine machine = h100_machine();
   machine.link.peer.latency.value = Duration{10'000'000};  // 10 us at 361 GB/s: 3.61 MB

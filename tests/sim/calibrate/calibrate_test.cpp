@@ -20,6 +20,7 @@
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/custom_all_reduce.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
@@ -281,6 +282,45 @@ TEST_F(Calibrate, TooFewRowsOfAFrameworkAreAnError) {
               "nothing can be fitted: all-reduce of sglang (few.csv): 11 rows, but a fit needs 12; measure more "
               "sizes");
   }
+}
+
+TEST_F(Calibrate, AttentionOfDecodingIsFittedFromATable) {
+  Accelerator truth = base().accelerator;
+  truth.decode_attention->hbm_efficiency.value = 0.7;
+  truth.decode_attention_fp8->call.value = from_seconds(9e-6);
+  Noise noise;
+  std::string text = "hw,batch,kv_len,heads,kv_heads,head_dim,kv_dtype,time_us\n";
+  for (const std::int64_t batch : {1, 8, 64, 256}) {
+    for (const std::int64_t keys : {16, 512, 4096, 32768}) {
+      for (const std::int64_t kv_heads : {1, 2, 4, 8}) {
+        for (const std::int64_t shared : {1, 4, 8}) {
+          for (const DType cache : {DType::bf16, DType::fp8}) {
+            const AttentionSize size{.batch = batch,
+                                     .seq = keys,
+                                     .heads = kv_heads * shared,
+                                     .kv_heads = kv_heads,
+                                     .head_dim = 128,
+                                     .dtype = cache};
+            text += fmt::format("mine,{},{},{},{},128,{},{:.4f}\n", batch, keys, size.heads, kv_heads, name_of(cache),
+                                to_microseconds(decode_attention_time(truth, size)) * noise.factor());
+          }
+        }
+      }
+    }
+  }
+  const Observations observations =
+      read_observations({write("decode.csv", text + "mine,1,2,4,4,64,int4,5\n")}, std::nullopt);
+  ASSERT_EQ(observations.skipped.size(), 1U);
+  EXPECT_EQ(observations.skipped[0], "decode.csv: a cache in int4, which no setting chooses (1 row)");
+  const Calibration calibration = calibrate(base(), "h100-sxm", "mine", observations);
+  ASSERT_EQ(calibration.parts.size(), 2U);
+  EXPECT_EQ(calibration.parts[0].name, "attention of decoding");
+  EXPECT_EQ(calibration.parts[1].name, "attention of decoding, cache in fp8");
+  const Accelerator fitted = load_machine(write("mine.yaml", calibration.yaml).string()).accelerator;
+  EXPECT_NEAR(fitted.decode_attention->hbm_efficiency.value, 0.7, 0.02);
+  EXPECT_EQ(fitted.decode_attention->hbm_efficiency.source, "decode.csv");
+  EXPECT_NEAR(to_microseconds(fitted.decode_attention_fp8->call.value), 9.0, 0.5);
+  EXPECT_EQ(*fitted.decode_attention->fit.range(FitSize::seq), (SeenRange{16, 32768}));
 }
 
 TEST_F(Calibrate, GemmsAreFittedFromATable) {

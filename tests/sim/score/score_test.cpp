@@ -13,6 +13,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/communication.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
@@ -283,6 +284,26 @@ TEST(Score, MemoryBoundOpsHaveTheWidthsOfNeighbouringGemms) {
   const FrameworkKernelSize sum{.rows = 4096, .width = 4096, .traffic = Bytes{std::int64_t{3} * 4096 * 4096 * 2}};
   EXPECT_NEAR(score.errors[0], std::abs(to_microseconds(framework_kernel_time(machine.accelerator, sum)) / 40.0 - 1.0),
               1e-9);
+}
+
+TEST(Score, AttentionOfDecodingHasTheParametersOfItsCache) {
+  const Accelerator accelerator = load_machine("h100-sxm").accelerator;
+  AttentionSize size{.batch = 32, .seq = 2048, .heads = 64, .kv_heads = 8, .head_dim = 128};
+  const double wide = to_microseconds(decode_attention_time(accelerator, size));
+  size.dtype = DType::fp8;
+  const double narrow = to_microseconds(decode_attention_time(accelerator, size));
+  const TableScore score = score_text(fmt::format("hw,batch,kv_len,heads,kv_heads,head_dim,dtype,kv_dtype,time_us\n"
+                                                  "H100,32,2048,64,8,128,bfloat16,bfloat16,{:.9g}\n"
+                                                  "H100,32,2048,64,8,128,bfloat16,fp8,{:.9g}\n"
+                                                  "H100,32,2048,64,8,128,bfloat16,int4,9\n",
+                                                  wide / 1.25, narrow / 1.5),
+                                      "x.csv", {});
+  EXPECT_EQ(score.kind, "decode_attention");
+  ASSERT_EQ(score.errors.size(), 2U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.5, 1e-6);
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason, "a cache in int4, which no setting chooses");
 }
 
 TEST(Score, WeightCopiesThatFitIntoTheL2AreWarm) {
