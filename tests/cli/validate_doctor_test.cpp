@@ -70,6 +70,17 @@ TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   EXPECT_EQ(check.at("remedy"), "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
 }
 
+TEST(DoctorCommand, AGidIndexOfMinusOneOverridesNcclsFile) {
+  PlantedNode node;
+  node.plant_healthy_node();
+  node.make_roce("mlx5_0", "eth2", "0a00:0001");
+  node.write("etc/nccl.conf", "NCCL_IB_GID_INDEX=4\n");
+  const std::string arguments = doctor + "-o json --root '" + node.root().string() + "'";
+  EXPECT_EQ(check_of(run_program(arguments).out, "roce").at("status"), "bad");
+  EXPECT_EQ(check_of(run_program("NCCL_IB_GID_INDEX=-1 " + arguments).out, "roce").at("status"), "ok");
+  EXPECT_EQ(check_of(run_program("NCCL_IB_GID_INDEX=3 " + arguments).out, "roce").at("status"), "ok");
+}
+
 TEST(DoctorCommand, ABadNodeExitsWith4OnlyWithFailOn) {
   PlantedNode node;
   node.plant_healthy_node();

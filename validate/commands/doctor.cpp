@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/config/catalogue.h"
@@ -98,12 +99,14 @@ ExpectedNode expected_of(const std::string& name) {
 /// Returns the facts of the node. As for jobs, NCCL_IB_GID_INDEX in the environment overrides the value in a file.
 NodeFacts facts_of(const DoctorRequest& request) {
   NodeFacts node = node_facts(NodeFiles(request.root));
-  const char* const index = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
+  const char* const variable = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)
+  const std::string_view index = variable == nullptr ? "" : variable;
   constexpr std::int64_t largest_index = 4096;
-  if (const std::optional<std::int64_t> number = parse_integer(index == nullptr ? "" : index);
+  const bool is_negative = index.starts_with('-');
+  if (const std::optional<std::int64_t> number = parse_integer(index.substr(is_negative ? 1 : 0));
       number && *number <= largest_index) {
     // With -1, NCCL finds the index itself.
-    node.gid_index = *number < 0 ? std::nullopt : std::optional(static_cast<int>(*number));
+    node.gid_index = is_negative && *number > 0 ? std::nullopt : std::optional(static_cast<int>(*number));
   }
   return node;
 }
