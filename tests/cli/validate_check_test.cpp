@@ -26,6 +26,18 @@ TEST(ValidateCheck, ALimitOmitsSchedulesAndCountsThem) {
   EXPECT_NE(outcome.err.find(" schedules were not checked"), std::string::npos) << outcome.err;
 }
 
+TEST(ValidateCheck, ALimitLosesNoRowOfACheckedSchedule) {
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Outcome outcome = run_program("commfuse-validate check --ranks 1..8 -o csv --limit '50 ms'");
+    ASSERT_EQ(outcome.code, 3) << outcome.err;
+    std::istringstream words(outcome.err);  // --limit 50 ms: 5000 of 5457 schedules were not checked
+    std::string flag, limit, unit, skipped, of, schedules;
+    words >> flag >> limit >> unit >> skipped >> of >> schedules;
+    const auto rows = std::ranges::count(outcome.out, '\n') - 1;
+    EXPECT_EQ(rows + std::stoll(skipped), std::stoll(schedules)) << outcome.err;
+  }
+}
+
 TEST(ValidateCheck, ASingleOmittedScheduleIsSingular) {
   EXPECT_EQ(run_program("commfuse-validate check --strategy serial --scope gemm_rs --ranks 2 --limit '1 ns'").err,
             "--limit 1 ns: 1 of 1 schedule was not checked\n");

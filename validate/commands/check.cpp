@@ -308,9 +308,10 @@ class CheckedPoints {
   void check_all(const CheckHow& how) {
     if (how.executor) {
       check_part(how, points_.size());
-      return;
+    } else {
+      for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, points_per_batch); });
     }
-    for_each_index(threads_at_most(), [&](std::size_t /*worker*/) { check_part(how, points_per_batch); });
+    print_rows_behind_skipped_points();
   }
 
   /// Returns the results of the checked points, in the order of the points.
@@ -347,13 +348,22 @@ class CheckedPoints {
     }
   }
 
+  /// At the limit, a thread may have skipped points while another thread has checked later ones.
+  void print_rows_behind_skipped_points() {
+    for (; prints_ && printed_ < results_.size(); ++printed_) {
+      if (results_[printed_]) {
+        print_now(request_, *results_[printed_]);
+      }
+    }
+  }
+
   const CheckRequest& request_;
   const std::vector<CheckPoint>& points_;
   bool prints_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::vector<std::optional<CheckResult>> results_;
-  std::size_t printed_ = 0;  // Number of rows that are printed, always the first ones.
+  std::size_t printed_ = 0;  // Number of points whose rows are printed, always the first ones.
   std::optional<Duration> limit_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
