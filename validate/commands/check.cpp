@@ -201,8 +201,8 @@ CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu
     how.executor = gpus != nullptr ? gpus->checked() : processes;
     how.together = [crew](int ranks, const Verdict& mine) { return of_all_ranks(*crew, ranks, mine); };
   } else if (gpu != nullptr) {
-    how.executor = gpu->all_ranks();
-    how.oracle = gpu->all_ranks(true);
+    how.executor = gpu->all_ranks(false, patience_of(request));
+    how.oracle = gpu->all_ranks(true, patience_of(request));
   } else if (request.executor == "cpu") {
     how.executor = [patience = patience_of(request)](Lowered lowered, Sizes sizes) {
       return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.patience = patience});

@@ -354,10 +354,10 @@ DeviceReading device_reading(const std::string& uuid, const std::string& when, i
   return reading;
 }
 
-MakeExecutor Gpu::all_ranks(bool one_stream) {
-  return [this, one_stream](Lowered lowered, Sizes sizes) {
+MakeExecutor Gpu::all_ranks(bool one_stream, Duration patience) {
+  return [this, one_stream, patience](Lowered lowered, Sizes sizes) {
     return std::make_unique<VirtualExecutor>(std::move(lowered), std::move(sizes), *device_,
-                                             VirtualOptions{.one_stream = one_stream});
+                                             VirtualOptions{.one_stream = one_stream, .patience = patience});
   };
 }
 

@@ -74,8 +74,8 @@ class Gpu {
   ~Gpu() = default;
 
   /// Makes executors whose ranks all share the GPU and whose values are checked. With `one_stream` they compute the
-  /// values that other executors have to match.
-  [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
+  /// values that other executors have to match. They give up if the device does not finish within `patience`.
+  [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false, Duration patience = VirtualOptions{}.patience);
   /// Makes executors for timing, which follow --view and fill their memory themselves.
   [[nodiscard]] MakeExecutor timed();
   /// True if nothing runs and calls are only counted.
