@@ -173,6 +173,8 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
   EXPECT_EQ(refusal("run --iterations none"),
             "--iterations: 'none' is not a whole number from 1 to 1000000; write one, as in --iterations 25\n");
   EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is not a number from 1 to 1000000; write one, or auto\n");
+  EXPECT_EQ(refusal("run --compute real --dilation 2"),
+            "--dilation slows emulated ops only, but these ops run for real; remove it\n");
   EXPECT_EQ(refusal("run --link-bandwidth '1 GB/s'"),
             "--link-bandwidth and --link-latency require --compute real; add it, or remove them\n");
   EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),

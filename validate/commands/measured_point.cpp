@@ -424,6 +424,9 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
   if (mode.executor == "cuda-virtual" && !mode.is_real()) {
     throw ConfigError("GPU executors always compute; remove --compute emulated, or choose --executor cpu");
   }
+  if (mode.is_real() && arguments.dilation != MeasureArguments{}.dilation) {
+    throw ConfigError("--dilation slows emulated ops only, but these ops run for real; remove it");
+  }
   if (mode.pace && !mode.is_real()) {
     throw ConfigError("--link-bandwidth and --link-latency require --compute real; add it, or remove them");
   }
