@@ -18,6 +18,8 @@ TEST(ValidateBench, FlagsThatMakeNoSenseAreRefused) {
   EXPECT_NE(refusal("bench --dtype bf16,fp8").find("--dtype: 'fp8' is not available"), std::string::npos);
   EXPECT_NE(refusal("bench --executor gpu").find("--executor"), std::string::npos);
   EXPECT_EQ(refusal("bench --link-latency 5us"), "--link-latency requires --link-bandwidth; add it, as in '2 GB/s'\n");
+  EXPECT_EQ(refusal("bench --ranks 1 --only messages,neighbours"),
+            "--only messages,neighbours: messages need at least two ranks; raise --ranks, or time other ops\n");
 }
 
 TEST(ValidateCalibrate, MeasuresNothingForAnUnwritableFile) {

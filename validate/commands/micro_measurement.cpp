@@ -240,7 +240,12 @@ MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& argume
                        .parts = parts_of(arguments.parts),
                        .quick = arguments.quick,
                        .gpu = where.gpu || where.gpus};
-  return micro_measured(where, micro_programs(plan), {.enough = std::chrono::milliseconds(20), .seed = 1});
+  const std::vector<MicroProgram> programs = micro_programs(plan);
+  if (programs.empty()) {
+    throw ConfigError(
+        fmt::format("--only {}: messages need at least two ranks; raise --ranks, or time other ops", arguments.parts));
+  }
+  return micro_measured(where, programs, {.enough = std::chrono::milliseconds(20), .seed = 1});
 }
 
 }  // namespace commfuse::validate
