@@ -30,6 +30,10 @@ TEST(ValidateGpu, WithoutAGpuEveryCommandNamesWhatIsMissingAndExitsWith69) {
     EXPECT_EQ(outcome.out, "") << command;
     EXPECT_TRUE(outcome.err.starts_with("no usable GPU: ")) << outcome.err;
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    const std::string words = command;
+    const std::string verb = words.substr(0, words.find(' '));
+    const Outcome help = run_program("commfuse-validate " + verb + " --help-all");
+    EXPECT_NE(help.out.find("69 no GPU is available"), std::string::npos) << verb;
   }
   EXPECT_FALSE(std::filesystem::exists("never.yaml"));
 }

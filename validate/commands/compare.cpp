@@ -314,7 +314,7 @@ void add_compare(CLI::App& app, int& status) {
         "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n"
         "\n"
         "Exit codes: 0 done; 4 over the limit, or a proof failed; 1 a schedule did not\n"
-        "finish, or was wrong; 2 the input is wrong.");
+        "finish, or was wrong; 2 the input is wrong; 69 no GPU is available.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
         refuse_measurement_flags(command);

@@ -325,7 +325,8 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         "  commfuse-validate links --ranks 4 --both-ways --collectives '8 KiB,1 MiB'\n"
         "  commfuse-validate links --copies all --both-ways --expect h100-sxm\n"
         "\n"
-        "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
+        "Exit codes: 0 nothing is off; 4 something is; 3 (if nothing is off) some links\n"
+        "could not be measured; 1 failed; 2 the input is wrong; 69 no GPU is available.");
     command.callback([request, &command, &launch, &status] {
       if (!request->record.empty()) {
         require_only_judging(command);
