@@ -184,6 +184,10 @@ void AtomicFile::fail(int error) const {
       fmt::format("{} could not be written completely: {}; {}", path_.string(), std::strerror(error), remedy));
 }
 
+void require_writable(const fs::path& path) {
+  const AtomicFile unwritten(path);  // Without commit() no file remains.
+}
+
 void atomic_write(const fs::path& path, std::string_view text, Links links) {
   AtomicFile file(path, links);
   file.write(text);

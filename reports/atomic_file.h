@@ -54,6 +54,9 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+/// Throws ConfigError, as AtomicFile does, if the file cannot be written. Call it before long work.
+void require_writable(const std::filesystem::path& path);
+
 /// Writes a whole file; throws as AtomicFile does.
 void atomic_write(const std::filesystem::path& path, std::string_view text, Links links = Links::followed);
 

@@ -31,6 +31,19 @@ TEST(ValidateCalibrate, MeasuresNothingForAnUnwritableFile) {
             std::string::npos);
 }
 
+TEST(ValidateBench, APathThatCannotBeWrittenIsRefusedBeforeMeasuring) {
+  const OwnFolder folder;
+  // The second mistake of each command is found when the measurement begins.
+  const std::string refused = " cannot be written: folder nowhere does not exist; create it or choose another path\n";
+  EXPECT_EQ(refusal("bench --dtype fp8 --out nowhere/b.json"), "nowhere/b.json" + refused);
+  EXPECT_EQ(refusal("links --collectives many --out nowhere/l.json"), "nowhere/l.json" + refused);
+  EXPECT_EQ(refusal("calibrate --dtype fp8 --out nowhere/m.yaml"), "nowhere/m.yaml" + refused);
+  EXPECT_EQ(refusal("calibrate --dtype fp8 --out m.yaml --record nowhere/r.json"), "nowhere/r.json" + refused);
+  EXPECT_EQ(refusal("run --dilation 0 --out nowhere/r.json"), "nowhere/r.json" + refused);
+  EXPECT_EQ(refusal("compare --dilation 0 --page nowhere/p.html"), "nowhere/p.html" + refused);
+  EXPECT_EQ(refusal("probe --out nowhere/p.csv"), "nowhere/p.csv" + refused);
+}
+
 TEST(ValidateCalibrate, RefusesExecutorsOfProcessesAndARecordInItsOwnPlace) {
   const OwnFolder folder;
   EXPECT_EQ(refusal("calibrate --executor nccl --out mine.yaml"),

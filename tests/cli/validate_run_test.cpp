@@ -112,6 +112,15 @@ TEST(ValidateRun, ASchedulesFileIsNeverReplacedByTheOutput) {
   EXPECT_EQ(refusal("compare --schedule ./d.yaml --page d.yaml"), refused);
 }
 
+TEST(ValidateRun, TwoOutputsOfCompareAreTwoFiles) {
+  const OwnFolder folder;
+  EXPECT_EQ(refusal("compare --out all.json --page ./all.json"),
+            "--page: ./all.json is also --out; choose another file\n");
+  EXPECT_EQ(refusal("compare --page all.html --trace all.html"),
+            "--trace: all.html is also --page; choose another file\n");
+  EXPECT_TRUE(std::filesystem::is_empty("."));
+}
+
 TEST(ValidateRun, MeasuresRealGemmsOverPacedLinks) {
   const Outcome run = run_program(
       "commfuse-validate run --compute real --link-bandwidth '1 GB/s' --link-latency '10 us' --model gpt-2-xl --ranks "

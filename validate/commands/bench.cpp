@@ -13,6 +13,7 @@
 #include "validate/bench/bench.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/micro_measurement.h"
+#include "validate/commands/output_files.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
 
@@ -31,6 +32,9 @@ int run(const BenchRequest& request, Launch& launch) {
   const MicroWhere where = where_of(request.arguments, launch);
   if (!where.takes_part()) {
     return exit_code::done;
+  }
+  if (where.leads() && !where.is_dry()) {
+    require_outputs({{"--out", request.out}});
   }
   const MicroRecord measured = micro_measured(where, request.arguments);
   const RunRecord& record = measured.record;

@@ -17,6 +17,7 @@
 #include "sim/commands/machine_file.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/micro_measurement.h"
+#include "validate/commands/output_files.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
 
@@ -38,10 +39,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const std::string name = out.stem().string();
   sim::require_new_machine(name, out);
   reports::require_no_input(request.record, std::array{request.base});
-  if (!request.record.empty() &&
-      fs::weakly_canonical(fs::absolute(request.record)) == fs::weakly_canonical(fs::absolute(out))) {
-    throw ConfigError(fmt::format("--record: {} is also --out; choose another file", request.record));
-  }
+  require_outputs({{"--out", request.out}, {"--record", request.record}});
   if (crew_links_of(request.arguments.executor) || request.arguments.executor == "mpi") {
     throw ConfigError(fmt::format(
         "--executor {}: calibrate runs in one process; choose cpu or cuda-virtual, or give a record of bench --out to "

@@ -24,6 +24,7 @@
 #include "validate/commands/commands.h"
 #include "validate/commands/compared_page.h"
 #include "validate/commands/measured_point.h"
+#include "validate/commands/output_files.h"
 #include "validate/compare/comparison.h"
 
 namespace commfuse::validate {
@@ -244,6 +245,7 @@ int run(const CompareRequest& request) {
     reports::require_no_input(out, sim::files_named(request.arguments.settings));
     reports::require_no_input(out, request.arguments.schedules.files);
   }
+  require_outputs({{"--out", request.arguments.out}, {"--page", request.page}, {"--trace", request.trace}});
   std::optional<std::vector<HandWritten>> schedules = sim::read_schedules(request.arguments.schedules);
   if (!schedules) {
     return exit_code::gate_missed;

@@ -28,6 +28,7 @@
 #include "validate/commands/link_copies.h"
 #include "validate/commands/link_rates.h"
 #include "validate/commands/micro_measurement.h"
+#include "validate/commands/output_files.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
 
@@ -218,6 +219,7 @@ int run_copies(const LinksRequest& request, Launch& launch) {
   if (!request.rates.collectives.empty()) {
     throw ConfigError("--copies cannot be combined with --collectives; run them separately");
   }
+  require_outputs({{"--out", request.out}});
   const MicroRecord measured = copies_measured({.arguments = request.copies,
                                                 .ranks = request.arguments.ranks,
                                                 .sizes = sizes_of(request),
@@ -242,6 +244,9 @@ int run(const LinksRequest& request, Launch& launch) {
   const MicroWhere where = where_of(request.arguments, launch, min_ranks);
   if (!where.takes_part()) {
     return exit_code::done;
+  }
+  if (where.leads() && !where.is_dry()) {
+    require_outputs({{"--out", request.out}});
   }
   const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
   std::vector<MicroProgram> programs = link_programs(plan);

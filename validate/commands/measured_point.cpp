@@ -20,6 +20,7 @@
 #include "reports/atomic_file.h"
 #include "sim/point/unused_variables.h"
 #include "validate/commands/executor_names.h"
+#include "validate/commands/output_files.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/op_samples.h"
@@ -490,6 +491,10 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                   Crew* crew) {
   reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
   const RunMode mode = run_mode_of(point, arguments, crew != nullptr);
+  const bool speaks = crew == nullptr || crew->leads();
+  if (speaks && !arguments.gpu.dry_run) {
+    require_outputs({{"--out", arguments.out}});
+  }
   const int ranks = point.point().ranks;
   const Backend backend = backend_of(mode, arguments.gpu, crew, ranks);
   RunRecord record{.executor = mode.executor,
@@ -528,7 +533,6 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
     variants.push_back(real_variant(predictions[i], run_of(point, predictions[i]), backend.runner,
                                     small_check_of(point, predictions[i])));
   }
-  const bool speaks = crew == nullptr || crew->leads();
   backend.read_devices("before", record.environment);
   measure(variants, options, speaks ? show_rounds : nullptr);
   backend.read_devices("after", record.environment);

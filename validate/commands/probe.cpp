@@ -15,6 +15,7 @@
 #include "reports/atomic_file.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"
+#include "validate/commands/output_files.h"
 #include "validate/cuda/probes.h"
 
 namespace commfuse::validate {
@@ -76,6 +77,9 @@ std::string earlier_output(const std::string& path) {
 int run(const ProbeRequest& request) {
   const std::vector<const ProbeStage*> stages = stages_of(request.stages);
   std::string text = earlier_output(request.out);
+  if (!request.gpu.dry_run) {
+    require_outputs({{"--out", request.out}});
+  }
   Gpu gpu(request.gpu);
   fmt::print(stderr, "{}\n", gpu.in_words());
   ProbeOptions options{.quick = request.quick};

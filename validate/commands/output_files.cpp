@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/output_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns the path that two names of one file share; nothing for a device or a pipe, to which several outputs may go.
+fs::path place_of(const std::string& path) {
+  std::error_code error;
+  if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {
+    return {};
+  }
+  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? fs::path() : place;
+}
+
+}  // namespace
+
+void require_outputs(std::initializer_list<OutputFile> outputs) {
+  for (const OutputFile& output : outputs) {
+    if (output.path.empty()) {
+      continue;
+    }
+    const fs::path place = place_of(output.path);
+    for (const OutputFile* before = outputs.begin(); before != &output; ++before) {
+      if (!place.empty() && place == place_of(before->path)) {
+        throw ConfigError(
+            fmt::format("{}: {} is also {}; choose another file", output.flag, output.path, before->flag));
+      }
+    }
+    reports::require_writable(output.path);
+  }
+}
+
+}  // namespace commfuse::validate
