@@ -272,6 +272,19 @@ TEST(ValidateRun, AScheduleFromAFileRunsForRealBesideStrategies) {
   }
 }
 
+TEST(ValidateRun, AWrongSettingOfARecordIsNamedWithItsFile) {
+  const OwnFolder folder;
+  RunRecord record{.executor = "cpu"};
+  record.runs.push_back({.strategy = "serial", .makespans = {Duration(1)}});
+  record.settings = {{"seq", "1K"}, {"speed", "high"}};
+  std::ofstream("unknown.json") << to_json(record);
+  EXPECT_EQ(refusal("compare unknown.json"), "unknown.json: settings.speed: unknown setting; measure again\n");
+  record.settings = {{"seq", "many"}};
+  std::ofstream("wrong.json") << to_json(record);
+  EXPECT_EQ(refusal("compare wrong.json"),
+            "wrong.json: settings.seq: 'many' is not a whole number; write one, such as 4K\n");
+}
+
 TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
   const OwnFolder folder;
   ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);

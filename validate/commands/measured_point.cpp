@@ -12,6 +12,7 @@
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
+#include "model/config/meant.h"
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
@@ -172,6 +173,23 @@ Words words_of(const Settings& settings) {
 void read_defaults(const Words& defaults, Resolver& resolver) {
   for (const auto& [key, value] : defaults) {
     resolver.read_set(fmt::format("{}={}", key, value));
+  }
+}
+
+/// Reads the settings of the record at `path`. Throws ConfigError for a setting that this program does not have, or
+/// whose value it does not accept.
+void read_recorded(const RunRecord& record, const std::string& path, Resolver& resolver) {
+  for (const auto& [key, value] : record.settings) {
+    const std::string place = fmt::format("{}: settings.{}", path, key);
+    std::string refused;
+    const Field* field = resolver.field_of_key(key, place, refused);
+    if (field == nullptr) {
+      throw ConfigError(fmt::format("{}: {}; measure again", place, refused.empty() ? "unknown setting" : refused));
+    }
+    if (const std::optional<std::string> mistake = mistake_in(*field, meant(*field, value))) {
+      throw ConfigError(fmt::format("{}: {}", place, *mistake));
+    }
+    resolver.read_set(fmt::format("{}={}", field->key, value));
   }
 }
 
@@ -385,7 +403,7 @@ Settings settings_of(const MeasureArguments& arguments) {
 
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments, const std::string& path) {
   Resolver resolver;
-  read_defaults(record.settings, resolver);
+  read_recorded(record, path, resolver);
   const Settings recorded = resolver.settings();
   Settings settings = resolved(arguments, resolver);
   require_same_run(recorded, settings, path);
