@@ -97,11 +97,16 @@ TEST(ValidateRun, ThePageOfCompareHasItsWholeCommand) {
   EXPECT_EQ(measured.code, 0) << measured.err;
   const std::string html = contents_of("page.html");
   EXPECT_NE(html.find(" --set seq=1K "), std::string::npos);
+  EXPECT_NE(html.find(" --set strategy.name=serial "), std::string::npos);
   EXPECT_NE(html.find(" " + flags + " --page page.html"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate compare 'my record.json' --page 'my page.html'").code, 0);
   EXPECT_NE(contents_of("my page.html")
                 .find("compare &#39;my record.json&#39; --hardware h100-sxm --page &#39;my page.html&#39;"),
             std::string::npos);
+  EXPECT_EQ(run_program("commfuse-validate compare 'my record.json' --interference none --page other.html").code, 0);
+  const std::string other = contents_of("other.html");
+  EXPECT_NE(other.find(" --hardware h100-sxm --set interference=none --page other.html"), std::string::npos);
+  EXPECT_NE(other.find("predicted with interference"), std::string::npos);
 }
 
 TEST(ValidateRun, ASchedulesFileIsNeverReplacedByTheOutput) {

@@ -139,6 +139,7 @@ Compared compared_with_new_run(const CompareRequest& request, std::vector<HandWr
   arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
   Compared result{.record = measured(point, predictions, arguments).record,
                   .hardware = point.settings().text("hardware"),
+                  .strategies = given_strategies(settings),
                   .ranks = point.point().ranks};
   result.mismatch = mismatch_in_words(result.record, point);
   for (std::size_t i = 0; i < predictions.size(); ++i) {
@@ -158,6 +159,7 @@ Compared compared_with_record(const CompareRequest& request, std::vector<HandWri
   PredictedPoint point(settings_of(result.record, request.arguments, request.record), std::move(schedules));
   result.ranks = point.point().ranks;
   result.hardware = point.settings().text("hardware");
+  result.changed = changed_settings(result.record, request.record, point.settings());
   result.mismatch = mismatch_in_words(result.record, point);
   for (const MeasuredRun& run : result.record.runs) {
     if (std::ranges::any_of(run.makespans, [](Duration makespan) { return makespan <= Duration{}; })) {
@@ -198,13 +200,30 @@ std::string run_flags_of(const MeasureArguments& arguments) {
   }
   add("--link-bandwidth", arguments.pace.bandwidth, "");
   add("--link-latency", arguments.pace.latency, "");
+  using GpuFlag = std::pair<const char*, std::string GpuArguments::*>;
+  for (const auto& [flag, member] :
+       {GpuFlag{"--device", &GpuArguments::device}, GpuFlag{"--view", &GpuArguments::view},
+        GpuFlag{"--issue", &GpuArguments::issue}, GpuFlag{"--l2", &GpuArguments::level2},
+        GpuFlag{"--link", &GpuArguments::link}, GpuFlag{"--link-ctas", &GpuArguments::ctas},
+        GpuFlag{"--multiprocessors", &GpuArguments::multiprocessors}, GpuFlag{"--partition", &GpuArguments::partition},
+        GpuFlag{"--attention-by", &GpuArguments::attention}}) {
+    add(flag, arguments.gpu.*member, defaults.gpu.*member);
+  }
   return flags;
 }
 
-/// Returns the command that makes the page again. The command names the record or, if there is none, every setting of
-/// the point and the flags of the run.
+std::string settings_in_words(const Words& settings) {
+  std::string words;
+  for (const auto& [key, value] : settings) {
+    words += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
+  }
+  return words;
+}
+
+/// Returns the command that makes the page again. The command names the record and the settings that differ from it or,
+/// if there is none, every setting of the point and the flags of the run.
 std::string command_of(const CompareRequest& request, const Compared& result) {
-  std::string command = "commfuse-validate compare";
+  const std::string command = "commfuse-validate compare";
   std::string files;
   for (const std::string& file : request.arguments.schedules.files) {
     files += fmt::format(" --schedule {}", shell_word(file));
@@ -213,15 +232,14 @@ std::string command_of(const CompareRequest& request, const Compared& result) {
     files += fmt::format(" --size {}", shell_word(size));
   }
   if (!request.record.empty()) {
-    return fmt::format("{} {} --hardware {}{} --page {}", command, shell_word(request.record),
-                       shell_word(result.hardware), files, shell_word(request.page));
+    return fmt::format("{} {} --hardware {}{}{} --page {}", command, shell_word(request.record),
+                       shell_word(result.hardware), settings_in_words(result.changed), files, shell_word(request.page));
   }
-  for (const auto& [key, value] : result.record.settings) {
-    if (files.empty() || key != "scope") {  // a file has its own scope
-      command += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
-    }
-  }
-  return fmt::format("{}{}{} --page {}", command, files, run_flags_of(request.arguments), shell_word(request.page));
+  Words settings = result.record.settings;
+  settings.insert(settings.end(), result.strategies.begin(), result.strategies.end());
+  std::erase_if(settings, [&](const auto& entry) { return !files.empty() && entry.first == "scope"; });  // a file's own
+  return fmt::format("{}{}{}{} --page {}", command, settings_in_words(settings), files, run_flags_of(request.arguments),
+                     shell_word(request.page));
 }
 
 void write_files(const CompareRequest& request, const Compared& result) {

@@ -54,14 +54,18 @@ reports::MeasuredSchedule schedule_of(const ComparedSchedule& compared, const Me
 std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compared) {
   const RunRecord& record = compared.record;
   const Environment& environment = record.environment;
-  std::vector<std::pair<std::string, std::string>> facts{
-      {"predicted on", compared.hardware},
-      {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
-      {"pace", pace_in_words(record.dilation)},
-      {"processor", fmt::format("{}, {}", environment.cpu, with_noun(environment.cores, "core", "cores"))},
-      {"system", environment.os},
-      {"build",
-       fmt::format("{}, {}, {} {}", environment.build, environment.compiler, record.version, record.git_revision)}};
+  std::vector<std::pair<std::string, std::string>> facts{{"predicted on", compared.hardware}};
+  for (const auto& [key, value] : compared.changed) {
+    facts.emplace_back("predicted with " + key, value);
+  }
+  facts.emplace_back("executor",
+                     fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links));
+  facts.emplace_back("pace", pace_in_words(record.dilation));
+  facts.emplace_back("processor",
+                     fmt::format("{}, {}", environment.cpu, with_noun(environment.cores, "core", "cores")));
+  facts.emplace_back("system", environment.os);
+  facts.emplace_back("build", fmt::format("{}, {}, {} {}", environment.build, environment.compiler, record.version,
+                                          record.git_revision));
   if (!environment.mpi.empty()) {
     const std::set<std::string> hosts(environment.hosts.begin(), environment.hosts.end());
     facts.emplace_back("MPI", fmt::format("{}, {} on {}", environment.mpi,

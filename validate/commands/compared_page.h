@@ -19,6 +19,8 @@ struct Compared {
   /// The predicted and the measured timeline of each schedule; empty if there are none.
   std::vector<std::vector<reports::TracedRun>> timelines;
   std::string hardware;  ///< The hardware of the prediction.
+  Words changed;         ///< Other settings of the prediction that differ from those of the record.
+  Words strategies;      ///< The settings that chose the schedules of a new run.
   std::string mismatch;  ///< Why measured times cannot be compared with that hardware; empty if they can.
   int ranks = 0;
 };

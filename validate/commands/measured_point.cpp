@@ -410,6 +410,31 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments,
   return without_unused_variables(std::move(settings));
 }
 
+Words given_strategies(const Settings& settings) {
+  Words given;
+  for (const Field& field : run_fields()) {
+    const Setting& setting = settings.at(field);
+    if (field.key.starts_with("strategy.") && setting.origin.source != Source::preset && !setting.text.empty()) {
+      given.emplace_back(field.key, setting.text);
+    }
+  }
+  return given;
+}
+
+Words changed_settings(const RunRecord& record, const std::string& path, const Settings& settings) {
+  Resolver resolver;
+  read_recorded(record, path, resolver);
+  Words changed;
+  for (const Field& field : run_fields()) {
+    const std::string& text = settings.at(field).text;
+    if (is_of_prices(field) && field.key != "hardware" && !field.key.starts_with("strategy.") &&
+        field.uses.has(Use::measure) && text != resolver.settings().at(field).text) {
+      changed.emplace_back(field.key, text);
+    }
+  }
+  return changed;
+}
+
 namespace {
 
 /// The way of running that the flags request, with defaults filled in.
