@@ -418,6 +418,22 @@ TEST_F(FirstRunByFakes, EveryPaceHasTheCtasThatItsBandwidthNeeds) {
   EXPECT_GE(measured, 8) << log;
 }
 
+TEST_F(FirstRunByFakes, ALocaleWithADecimalCommaChangesNoNumber) {
+  run_program("localedef -i de_DE -f UTF-8 ./de_DE.UTF-8");
+  if (!std::filesystem::exists("de_DE.UTF-8/LC_NUMERIC")) {
+    GTEST_SKIP() << "the sources of locales are not installed";
+  }
+  validator("case $1 in run) echo \"$*\" >>\"$FIRST_RUN_PROGRAMS/../runs\" ;; esac");
+  EXPECT_EQ(first_run("run", "LOCPATH=\"$PWD\" LC_ALL=de_DE.UTF-8 FIRST_RUN_STAGES=middle").code, 0);
+  std::istringstream runs(contents_of("runs"));
+  int bandwidths = 0;
+  for (std::string line; std::getline(runs, line); ++bandwidths) {
+    const std::string rest = line.substr(line.find("--link-bandwidth "));
+    EXPECT_LT(rest.find(" GB/s"), rest.find(',')) << line;
+  }
+  EXPECT_GT(bandwidths, 0);
+}
+
 TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   validator(
       "case $1 in bench) head -c 20000000 /dev/zero >\"$FIRST_RUN_PROGRAMS/../bundle/.work/bench.json\" ;;\n"

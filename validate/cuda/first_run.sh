@@ -4,6 +4,8 @@
 # files. It recognises the GPU, writes the predictions before it measures, and keeps the files of every finished stage.
 # It needs no network. A later call continues where this one stopped.
 set -euo pipefail
+# In many locales awk and printf write 0,5 instead of 0.5, which our programs do not read.
+export LC_ALL=C
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 script=$PWD/validate/cuda/first_run.sh
 # shellcheck source=validate/cuda/first_run_lib.sh
