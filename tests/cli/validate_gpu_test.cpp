@@ -329,6 +329,16 @@ TEST_F(FirstRunByFakes, AnUnknownStageIsRefused) {
   EXPECT_FALSE(std::filesystem::exists("bundle"));
 }
 
+TEST_F(FirstRunByFakes, ALimitThatIsNotAWholeNumberIsRefused) {
+  for (const std::string limit : {"10m", "0570", "-1", "9.5"}) {
+    const Outcome outcome = first_run("run", "FIRST_RUN_LIMIT=" + limit);
+    EXPECT_EQ(outcome.code, 2) << limit;
+    EXPECT_EQ(outcome.err,
+              "first_run: FIRST_RUN_LIMIT is '" + limit + "'; write a whole number, as in FIRST_RUN_LIMIT=2\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists("bundle"));
+}
+
 TEST_F(FirstRunByFakes, PackDoesNotEmptyAFolderThatHoldsNoKit) {
   std::filesystem::create_directory("bundle");
   std::ofstream("bundle/results") << "x\n";

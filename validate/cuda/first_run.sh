@@ -379,6 +379,17 @@ consider_stage() {
   run_stage "$name" "$seconds" "$budget"
 }
 
+# Requires that each of these variables, if it is set, is a whole number above 0.
+require_whole_numbers() {
+  local name
+  for name in "$@"; do
+    if [[ -n ${!name:-} && ! ${!name} =~ ^[1-9][0-9]{0,8}$ ]]; then
+      say "$name is '${!name}'; write a whole number, as in $name=2"
+      exit 2
+    fi
+  done
+}
+
 require_known_stages() {
   local name
   [[ ${FIRST_RUN_STAGES:-all} != all ]] || return 0
@@ -499,6 +510,7 @@ plan() {
   true
 }
 
+require_whole_numbers FIRST_RUN_LIMIT FIRST_RUN_PATIENCE
 verb=${1:-run}
 case ${2:-} in
   -h | --help) verb=help ;;
