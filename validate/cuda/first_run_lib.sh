@@ -290,6 +290,7 @@ take_over() {
 
 # gpu_in FOLDER: prints the GPU whose results a folder has; nothing if it has none.
 gpu_in() {
+  [[ -n $1 ]] || return 0
   local log=$1/log.txt
   [[ -f $log ]] || log=$log.gz
   [[ -f $log ]] || return 0
