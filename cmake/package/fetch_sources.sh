@@ -16,14 +16,21 @@ command -v dpkg-source >/dev/null || {
 printf 'fetching the sources of %s\n' "$wanted" >&2
 rm -rf "$folder"
 mkdir -p "$folder/lists/partial"
-# shellcheck disable=SC2016 # apt expands it
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
 os_release() { sed -n "s/^$1=//p" /etc/os-release | tr -d '"'; }
+distribution=$(os_release ID)
 suite=$(os_release VERSION_CODENAME)
 components='main universe'
-[[ $(os_release ID) != debian ]] || components=main
+default_mirror=http://archive.ubuntu.com/ubuntu
+if [[ $distribution == debian ]]; then
+  components=main
+  default_mirror=http://deb.debian.org/debian
+fi
+# The machine's apt may list archives of other origins first.
+# shellcheck disable=SC2016 # apt expands it
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Origin: ${distribution^}" \
+  "Codename: $suite" | sed -n 1p)
 for pocket in "$suite" "$suite-updates"; do
-  printf 'deb-src %s %s %s\n' "${mirror:-http://deb.debian.org/debian}" "$pocket" "$components"
+  printf 'deb-src %s %s %s\n' "${mirror:-$default_mirror}" "$pocket" "$components"
 done >"$folder/sources.list"
 apt=(-o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
   -o "Dir::State::lists=$folder/lists" -o APT::Sandbox::User=root)
