@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <map>
 
 namespace commfuse::validate {
 
@@ -146,18 +147,20 @@ GpuFacts gpu_facts(const ManagementLibrary& library, Device device) {
   return gpu;
 }
 
-std::vector<PeerFacts> peers_of(const ManagementLibrary& library, const std::vector<Device>& devices) {
+/// The devices that answer, by the index that nvidia-smi shows.
+using Devices = std::map<int, Device>;
+
+std::vector<PeerFacts> peers_of(const ManagementLibrary& library, const Devices& devices) {
   std::vector<PeerFacts> peers;
-  for (std::size_t from = 0; from < devices.size(); ++from) {
-    for (std::size_t to = 0; to < devices.size(); ++to) {
-      const auto status = [&](unsigned capability) {
-        return library.query<unsigned>("nvmlDeviceGetP2PStatus", devices[from], devices[to], capability);
+  for (const auto& [from, source] : devices) {
+    for (const auto& [to, target] : devices) {
+      const auto status = [&library, source = source, target = target](unsigned capability) {
+        return library.query<unsigned>("nvmlDeviceGetP2PStatus", source, target, capability);
       };
       const std::optional<unsigned> read_status = from == to ? std::nullopt : status(read_capability);
       const std::optional<unsigned> write_status = from == to ? std::nullopt : status(write_capability);
       if (read_status && write_status) {
-        peers.push_back({static_cast<int>(from), static_cast<int>(to), static_cast<int>(*read_status),
-                         static_cast<int>(*write_status)});
+        peers.push_back({from, to, static_cast<int>(*read_status), static_cast<int>(*write_status)});
       }
     }
   }
@@ -173,10 +176,10 @@ ManagementFacts facts_of(const ManagementLibrary& library) {
   }
   facts.driver = library.text("nvmlSystemGetDriverVersion");
   const unsigned count = std::min(max_gpus, library.query<unsigned>("nvmlDeviceGetCount_v2").value_or(0));
-  std::vector<Device> devices;
+  Devices devices;
   for (unsigned index = 0; index < count; ++index) {
     if (const std::optional<Device> device = library.query<Device>("nvmlDeviceGetHandleByIndex_v2", index)) {
-      devices.push_back(*device);
+      devices.emplace(static_cast<int>(index), *device);
       facts.gpus.push_back(gpu_facts(library, *device));
     }
   }

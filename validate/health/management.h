@@ -31,7 +31,8 @@ struct GpuFacts {
   int fabric_error = 0;  ///< Error of the fabric's setup; valid if `fabric` is completed.
 };
 
-/// Access of GPU `from` to the memory of GPU `to`. `read` and `write` are 0 if allowed, otherwise the library's reason.
+/// Access of GPU `from` to the memory of GPU `to`, by the indices that nvidia-smi shows. `read` and `write` are 0 if
+/// allowed, otherwise the library's reason.
 struct PeerFacts {
   int from = 0;
   int to = 0;

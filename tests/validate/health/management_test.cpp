@@ -126,6 +126,27 @@ FindFunction finds(const std::map<std::string, void*>& functions) {
   };
 }
 
+TEST(Management, PairsKeepTheirIndicesIfAGpuIsLost) {
+  auto functions = library();
+  functions["nvmlDeviceGetCount_v2"] = at(+[](unsigned* gpus) {
+    *gpus = 3;
+    return 0;
+  });
+  functions["nvmlDeviceGetHandleByIndex_v2"] = at(+[](unsigned index, Handle* device) {
+    constexpr int lost = 15;
+    static constexpr std::array<unsigned, 3> all_indices{0, 1, 2};
+    *device = &all_indices.at(index);
+    return index == 1 ? lost : 0;
+  });
+  const ManagementFacts facts = management_facts(finds(functions));
+  EXPECT_EQ(facts.gpus.size(), 2U);
+  ASSERT_EQ(facts.peers.size(), 2U);
+  EXPECT_EQ(facts.peers[0].from, 0);
+  EXPECT_EQ(facts.peers[0].to, 2);
+  EXPECT_EQ(facts.peers[1].from, 2);
+  EXPECT_EQ(facts.peers[1].to, 0);
+}
+
 TEST(Management, ReadsEveryGpuAndPair) {
   const ManagementFacts facts = management_facts(finds(library()));
   EXPECT_EQ(facts.missing, "");
