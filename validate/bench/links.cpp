@@ -329,6 +329,9 @@ LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::ve
   for (PartGroup& group : findings.groups) {
     compare(group, tolerance);
     name_culprits(group, findings.culprits);
+    if (std::ranges::any_of(group.parts, [](const ComparedPart& part) { return !part.median.range; })) {
+      findings.unjudged.push_back(group.name);
+    }
   }
   return findings;
 }
@@ -374,12 +377,20 @@ std::string to_table(const LinkFindings& findings, std::int32_t ranks, double to
             : fits_matrix(group, ranks) ? matrix(group, ranks)
                                         : lines_by_rank(group, ranks);
   }
-  if (findings.culprits.empty()) {
-    return text + fmt::format("Nothing takes more than {:g}% longer than usual.\n", 100.0 * tolerance);
+  if (!findings.culprits.empty()) {
+    text += fmt::format("More than {:g}% longer than usual (!):\n", 100.0 * tolerance);
+  } else if (findings.unjudged.size() < findings.groups.size()) {
+    text += fmt::format("Nothing{} takes more than {:g}% longer than usual.\n",
+                        findings.unjudged.empty() ? "" : " else", 100.0 * tolerance);
   }
-  text += fmt::format("More than {:g}% longer than usual (!):\n", 100.0 * tolerance);
   for (const std::string& sentence : findings.culprits) {
     text += wrapped(sentence, "  ", "    ");
+  }
+  if (!findings.unjudged.empty()) {
+    text += wrapped(fmt::format("Not judged, because they have too few samples for an interval (raise --iterations): "
+                                "{}.",
+                                fmt::join(findings.unjudged, "; ")),
+                    "", "  ");
   }
   return text;
 }

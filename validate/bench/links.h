@@ -46,6 +46,7 @@ struct PartGroup {
 struct LinkFindings {
   std::vector<PartGroup> groups;
   std::vector<std::string> culprits;  ///< a sentence for every culprit; empty if there is none
+  std::vector<std::string> unjudged;  ///< names of groups with parts whose samples are too few for an interval
 };
 
 /// Evaluates the measurements of link_programs(), and those of copy_programs(), whose ranks are GPUs. Ignores other

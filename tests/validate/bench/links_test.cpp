@@ -119,6 +119,23 @@ TEST(Links, NoiseIsNotAnOutlier) {
   EXPECT_EQ(findings.culprits, Sentences{});
 }
 
+TEST(Links, TooFewSamplesAreNotCalledUsual) {
+  std::vector<MicroBenchmark> measured;
+  for (const std::int64_t rank : {0, 1, 2, 3}) {
+    measured.push_back(gemm_of(rank, std::vector<Duration>(3, rank == 3 ? 90ms : 10ms)));
+  }
+  const std::string gemms = "GEMMs of 8 x 4 x 2 by rank, ms\n   0  10.000   10.000   10.000   90.000\n";
+  const std::string not_judged =
+      "Not judged, because they have too few samples for an interval (raise\n"
+      "  --iterations): GEMMs of 8 x 4 x 2.\n";
+  EXPECT_EQ(to_table(findings_in(measured, {}, 0.2), 4, 0.2), gemms + not_judged);
+  for (const MicroBenchmark& transfer : transfers(4, [](auto, auto) { return 100us; })) {
+    measured.push_back(transfer);
+  }
+  const std::string table = to_table(findings_in(measured, {}, 0.2), 4, 0.2);
+  EXPECT_TRUE(table.ends_with("Nothing else takes more than 20% longer than usual.\n" + not_judged)) << table;
+}
+
 TEST(Links, IgnoresGemmsOfAllRanksAndOtherOps) {
   EXPECT_TRUE(findings_in(std::vector<MicroBenchmark>{{.op = "product", .samples = {1ms}}, {.op = "wake"}}, {}, 0.2)
                   .groups.empty());
