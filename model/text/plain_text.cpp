@@ -95,4 +95,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    valid += length > 0 ? text.substr(0, length) : "\ufffd";
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return valid;
+}
+
 }  // namespace commfuse

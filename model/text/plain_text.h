@@ -26,4 +26,7 @@ std::size_t characters(std::string_view text);
 /// Returns true if all bytes are UTF-8 as JSON requires it: no overlong encodings and no surrogates.
 bool is_utf8(std::string_view text);
 
+/// Returns the text with U+FFFD instead of every byte that is not UTF-8.
+std::string as_utf8(std::string_view text);
+
 }  // namespace commfuse

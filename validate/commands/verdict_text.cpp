@@ -15,6 +15,7 @@
 #include "model/analysis/median.h"
 #include "model/math/functions.h"
 #include "model/text/counted.h"
+#include "model/text/plain_text.h"
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 
@@ -427,13 +428,14 @@ std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page) {
     add_result(add_case("job", verdict.job.name), verdict.judgement.health, verdict.judgement.severity, verdict.why,
                job_lines(verdict));
   }
-  for (const std::string& sentence : page.unread) {
+  for (const std::string& unread : page.unread) {
+    const std::string sentence = with_escapes(unread, "\n");  // XML permits no other control characters.
     add_case("node", sentence.substr(0, sentence.find(':'))).append_child("error").append_attribute("message") =
         sentence.c_str();
   }
   std::ostringstream out;
   document.save(out, "  ", pugi::format_indent, pugi::encoding_utf8);
-  return out.str();
+  return as_utf8(out.str());
 }
 
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*page*/) {
@@ -481,7 +483,7 @@ std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& /*pa
       }
     }
   }
-  return text;
+  return as_utf8(text);
 }
 
 std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) {
@@ -519,7 +521,7 @@ std::string verdict_markdown(const Verdicts& verdicts, const VerdictPage& page) 
   for (const std::string& sentence : page.passed_over) {
     text += fmt::format("\nNot judged: {}\n", sentence);
   }
-  return text;
+  return as_utf8(text);
 }
 
 }  // namespace commfuse::validate

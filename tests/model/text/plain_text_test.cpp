@@ -47,5 +47,12 @@ TEST(PlainText, BytesOfOtherEncodingsAreNotUtf8) {
   }
 }
 
+TEST(PlainText, BytesOfOtherEncodingsAreReplaced) {
+  EXPECT_EQ(as_utf8("n\xf6rd\xff"), "n\ufffdrd\ufffd");
+  EXPECT_EQ(as_utf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
+  EXPECT_EQ(as_utf8("na\u00efve \u2013 \U0001f600"), "na\u00efve \u2013 \U0001f600");
+  EXPECT_EQ(as_utf8(""), "");
+}
+
 }  // namespace
 }  // namespace commfuse

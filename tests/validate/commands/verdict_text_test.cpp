@@ -63,6 +63,16 @@ TEST(VerdictText, ABadFleetIsInEveryFormat) {
   EXPECT_NE(junit.find("<failure message=\"" + sentence + "\""), std::string::npos);
 }
 
+TEST(VerdictText, BytesThatAreNotUtf8DoNotBreakAFormat) {
+  const Verdicts verdicts{.nodes = {healthy_verdict("n\xf6rd")}};
+  const VerdictPage page{.machine = "h100-sxm", .false_alarms = 0.01, .unread = {"b\x01.txt: no such file"}};
+  const std::string junit = verdict_junit(verdicts, page);
+  EXPECT_NE(junit.find("name=\"n\ufffdrd\""), std::string::npos) << junit;
+  EXPECT_NE(junit.find("message=\"b\\x01.txt: no such file\""), std::string::npos) << junit;
+  EXPECT_NE(verdict_prometheus(verdicts, page).find("node=\"n\ufffdrd\""), std::string::npos);
+  EXPECT_NE(verdict_markdown(verdicts, page).find("| n\ufffdrd |"), std::string::npos);
+}
+
 TEST(VerdictText, OneRankAndOneStepAreSingular) {
   const JobVerdict job{.job = {.name = "steps.csv"},
                        .judgement = {.ranks = 1, .steps = 1, .step_us = 100.0},
