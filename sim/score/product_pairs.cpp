@@ -16,7 +16,11 @@ namespace {
 constexpr std::array parts_tried{2, 4, 8};
 
 GemmSize size_of(const TimedGemm& gemm) {
-  GemmSize size{.m = gemm.m, .n = gemm.n, .k = gemm.k, .dtype = static_cast<DType>(gemm.dtype)};
+  GemmSize size{.m = gemm.m,
+                .n = gemm.n,
+                .k = gemm.k,
+                .dtype = static_cast<DType>(gemm.dtype),
+                .weight_copies = gemm.weight_copies};
   size.out = size.dtype == DType::fp8 ? std::optional(DType::bf16) : std::nullopt;
   return size;
 }

@@ -119,7 +119,8 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     const std::string_view part = name_of(parsed.size.dtype);
     if (tally.score(row, *parsed.machine, parsed.held_out, {{measured, predicted, std::span(&part, 1)}})) {
       gemms.push_back({parsed.machine, parsed.size.n, parsed.size.k, static_cast<int>(parsed.size.dtype), parsed.size.m,
-                       measured, predicted, parsed.held_out, is_unseen(*parsed.machine, parsed.held_out, context)});
+                       measured, predicted, parsed.held_out, is_unseen(*parsed.machine, parsed.held_out, context),
+                       parsed.size.weight_copies});
       check_interval(*parsed.machine,
                      {.shape = shape_of(parsed.size),
                       .kind = gemm_kind(parsed.size.dtype),

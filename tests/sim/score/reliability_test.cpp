@@ -138,6 +138,32 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheRuleOfVerdicts) {
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
 }
 
+// The weight fits into the L2 of an L40S, so copies of it change prices; the doubts are about these prices.
+TEST(Pairs, WarmWeightsAreWarmOnRaisedMachinesToo) {
+  const Machine l40s = load_machine("l40s-pcie");
+  const GemmSize whole{.m = 1024, .n = 2048, .k = 2048, .weight_copies = 5};
+  const GemmSize slice{.m = 512, .n = 2048, .k = 2048, .weight_copies = 5};
+  ASSERT_LT(gemm_us(l40s, slice), gemm_us(l40s, {.m = 512, .n = 2048, .k = 2048}));
+  const TableScore score = score_text(
+      fmt::format("# software: weight copies exceed L2\n{}L40S,bf16,1024,2048,2048,50\nL40S,bf16,512,2048,2048,20\n",
+                  gemm_header),
+      "x.csv", {});
+  ASSERT_EQ(score.judged.size(), 1U);
+  ASSERT_EQ(score.judged[0].pairs.size(), 1U);
+  double squares = 0.0;
+  for (const GemmSize& size : {whole, slice}) {
+    squares += std::pow(std::log(1.0 + commfuse::residual_of(shape_of(size), l40s, 1)), 2);
+  }
+  for (const RaisedMachine& raised : raised_by_error(l40s)) {
+    const double whole_effect = std::log(gemm_us(raised.machine, whole) / gemm_us(l40s, whole));
+    const double slice_effect = std::log(gemm_us(raised.machine, slice) / gemm_us(l40s, slice));
+    squares += (whole_effect - slice_effect) * (whole_effect - slice_effect);
+  }
+  const double distance = std::log(2.0 * gemm_us(l40s, slice) / gemm_us(l40s, whole));
+  ASSERT_GT(distance, 0.0);
+  EXPECT_NEAR(score.judged[0].pairs[0].probability, share_below(distance / std::sqrt(squares)), 1e-6);
+}
+
 TEST(Pairs, AWeightIsCutOverRanksByRowsOrByColumns) {
   const GemmSize by_rows{.m = 1024, .n = 4096, .k = 2048};
   const GemmSize by_columns{.m = 1024, .n = 2048, .k = 4096};
