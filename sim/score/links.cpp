@@ -253,6 +253,13 @@ void score_link_rows(const Table& table, Context& context, Tally& tally, const R
   }
 }
 
+/// Returns the number of nodes in the row's cell or, without one, the number of whole nodes that have the GPUs. Without
+/// a node, all GPUs are in one.
+std::int64_t nodes_of(Row& row, const Column& nodes, std::int64_t gpus, const Machine* node) {
+  const std::int64_t gpus_per_node = node == nullptr ? gpus : node->gpus_per_node;
+  return row.has(nodes) ? row.count(nodes, max_gpus) : (gpus + gpus_per_node - 1) / gpus_per_node;
+}
+
 /// Converts the bus bandwidth of nccl-tests to a time; 0 for unknown ops and for rows that send nothing, which are
 /// skipped.
 double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
@@ -287,8 +294,7 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
       link_row.node = by_gpus.of(message.gpus);
     }
     const Machine* node = link_row.node.machine;
-    const std::int64_t gpus_per_node = node == nullptr ? message.gpus : node->gpus_per_node;
-    message.nodes = row.has(nodes) ? row.count(nodes, max_gpus) : (message.gpus + gpus_per_node - 1) / gpus_per_node;
+    message.nodes = nodes_of(row, nodes, message.gpus, node);
     const std::string_view node_name = node == nullptr ? std::string_view() : node->name;
     const std::string_view machine_name = hw.exists() ? row.text(hw) : node_name;
     link_row.held_out = is_held_out(link_group("collective", machine_name, link_row.op, message.bytes.count));
@@ -313,18 +319,23 @@ void score_framework_all_reduces(const Table& table, Context& context, Tally& ta
   const Column hw = table.column("hw");
   const Column kernel = table.column("kernel");
   const Column gpus = table.column("ngpus");
+  const Column nodes = table.column("nodes");
   const Column bytes = table.column("bytes");
   const Column time = table.column("time_us");
   score_link_rows(table, context, tally, [&](Row& row, MachineColumn& machines) {
     const std::string_view cell = row.text(kernel);
     LinkRow link_row{.op = name_of(LinkOp::all_reduce),
-                     .message = {.gpus = row.count(gpus, max_gpus), .nodes = 1, .bytes = {row.size(bytes)}},
+                     .message = {.gpus = row.count(gpus, max_gpus),
+                                 .nodes = row.has(nodes) ? row.count(nodes, max_gpus) : 1,
+                                 .bytes = {row.size(bytes)}},
                      .measured_us = row.amount(time),
                      .node = machines.of(row.text(hw))};
     link_row.held_out =
         is_held_out(link_group(custom_all_reduce_kind, row.text(hw), cell, link_row.message.bytes.count));
     if (const std::optional<AllReduceKernel> framework = framework_named(cell); !framework) {
       link_row.node = {nullptr, std::string(why_not_a_framework)};
+    } else if (link_row.message.nodes > 1) {
+      link_row.node = {nullptr, "the kernels of frameworks sum within one node"};
     } else if (link_row.node.machine != nullptr) {
       link_row.node = context.machines.with_all_reduce(*link_row.node.machine, *framework);
       link_row.held_out = link_row.held_out || !is_fitted(link_row.node.machine, *framework);
@@ -337,12 +348,15 @@ void score_bus_rates(const Table& table, Context& context, Tally& tally) {
   const Column hw = table.column("hw");
   const Column op = table.column("op");
   const Column gpus = table.column("ngpus");
+  const Column nodes = table.column("nodes");
   const Column bytes = table.column("bytes");
   const Column rate = table.column("busbw_GBs");
   score_link_rows(table, context, tally, [&](Row& row, MachineColumn& machines) {
     LinkRow link_row{.op = row.text(op),
                      .message = {.gpus = row.count(gpus, max_gpus), .bytes = {row.size(bytes)}},
-                     .node = machines.of(row.text(hw))};
+                     .node = machines.of(row.text(hw)),
+                     .prose = table.comment("hardware")};
+    link_row.message.nodes = nodes_of(row, nodes, link_row.message.gpus, link_row.node.machine);
     link_row.measured_us = microseconds_at(row.amount(rate), link_row.op, link_row.message);
     link_row.held_out =
         is_held_out(link_group("collective_rate", row.text(hw), link_row.op, link_row.message.bytes.count));

@@ -16,6 +16,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
+#include "model/expect/message.h"
 #include "model/fit/holdout.h"
 #include "model/hardware/link_rates.h"
 #include "tests/own_folder.h"
@@ -82,6 +83,26 @@ TEST(Score, BusRatesBecomeTimesByTheFactorOfTheirOp) {
   EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
   EXPECT_NEAR(score.errors[1], 0.2, 1e-6);
   EXPECT_NEAR(score.errors[2], 0.1, 1e-6);
+}
+
+TEST(Score, RatesAndKernelsAcrossNodesAreNotPricedAsOneNode) {
+  const Machine cluster = load_machine("dgx-h100-x2");
+  constexpr std::int64_t bytes = 1 << 30;
+  const auto row = [&](int gpus, std::string_view nodes) {
+    const Message message{.op = LinkOp::all_reduce, .gpus = gpus, .nodes = 2, .bytes = {bytes}};
+    return fmt::format("H100,all_reduce,{},{},{},ring,{:.9g}\n", gpus, nodes, bytes,
+                       1e-3 * bus_factor(message.op, gpus) * bytes / to_microseconds(message_time(cluster, message)));
+  };
+  const TableScore rates =
+      score_text("hw,op,ngpus,nodes,bytes,algo,busbw_GBs\n" + row(8, "2") + row(16, "2") + row(16, ""), "x.csv", {});
+  EXPECT_EQ(rates.machines, std::vector<std::string>{"dgx-h100-x2"});
+  ASSERT_EQ(rates.errors.size(), 3U);
+  EXPECT_LT(summary_of(rates.errors).max, 1e-6);
+  const TableScore kernels = score_text(
+      "hw,kernel,ngpus,nodes,bytes,time_us\nH100,TRTLLM,8,2,65536,20\nH100,TRTLLM,8,1,65536,9\n", "x.csv", {});
+  EXPECT_EQ(kernels.scored, 1);
+  ASSERT_EQ(kernels.skipped.size(), 1U);
+  EXPECT_EQ(kernels.skipped.front().reason, "the kernels of frameworks sum within one node");
 }
 
 TEST(Score, PercentilesInterpolateBetweenErrorsAsInNumpy) {
