@@ -611,6 +611,25 @@ TEST(Score, StepsWithoutAndWithAsyncTensorParallelismArePairs) {
   EXPECT_LT(*score.gain_distance, 0.04);
 }
 
+TEST(Score, PairsOfStepsMayStandInAnyOrderAndOtherModelsAreSkipped) {
+  const std::string config = ",\"64x H100, TP=8 x FSDP=8, seq 8192, bf16 (recalled)\"\n";
+  const std::string header = "model,local_batch,async_tp,peak_wps_per_gpu,config_recalled\n";
+  const std::string without = "llama3_8b,8,no,4401" + config;
+  const std::string with = "llama3_8b,8,yes,4725" + config;
+  const TableScore in_order = score_text(header + without + with, "x.csv", {});
+  const TableScore reversed = score_text(header + with + without, "x.csv", {});
+  ASSERT_TRUE(reversed.variants.has_value());
+  EXPECT_EQ(reversed.variants->compared, 1);
+  EXPECT_EQ(reversed.gain_distance, in_order.gain_distance);
+  const TableScore others =
+      score_text(header + "gemma9_8b,8,no,4401" + config + "llama3_8b,8,maybe,4401" + config, "x.csv", {});
+  EXPECT_EQ(others.scored, 0);
+  ASSERT_EQ(others.skipped.size(), 1U);
+  EXPECT_EQ(others.skipped[0].reason, "no model file is known as 'gemma9_8b'");
+  ASSERT_EQ(others.faults.size(), 1U);
+  EXPECT_EQ(others.faults[0].reason, "async_tp is 'maybe'; it must be yes or no");
+}
+
 TEST(Score, AnImpossibleLayoutIsSkippedAndTheReasonNamesBothSettings) {
   const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
