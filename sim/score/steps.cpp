@@ -33,6 +33,21 @@ Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_
               .seq = seq});
 }
 
+/// Adds a fault to a row that states another number of GPUs than its layout has.
+void require_layout_of(Row& row, std::string_view column, std::int64_t gpus, const TrainingPlan& plan) {
+  if (gpus != plan.gpus()) {
+    row.fault(fmt::format("{} is {}, but tensor {} x context {} x pipeline {} x data {} is {}", column, gpus,
+                          plan.tensor, plan.context, plan.pipeline, plan.data, plan.gpus()));
+  }
+}
+
+/// Adds a fault to a row whose cell, if there is one, states another number of GPUs than its layout has.
+void require_stated_gpus(Row& row, const Column& stated, const TrainingPlan& plan) {
+  if (row.has(stated)) {
+    require_layout_of(row, stated.name, row.count(stated, max_gpus), plan);
+  }
+}
+
 /// Returns Spearman's rank correlation.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   std::array<std::vector<double>, 2> positions;
@@ -78,7 +93,8 @@ constexpr std::int64_t one_group_in = 25;
 
 struct GptColumns {
   explicit GptColumns(const Table& table)
-      : global_batch(table.column("global_batch")),
+      : gpus(table.column("n_gpus")),
+        global_batch(table.column("global_batch")),
         micro_batch(table.column("micro_batch")),
         hidden(table.column("hidden_size")),
         heads(table.column("attention_heads")),
@@ -87,7 +103,7 @@ struct GptColumns {
         tensor(table.column("tensor_parallelism")),
         data(table.column("data_parallelism")),
         pipeline(table.column("pipeline_parallelism")) {}
-  Column global_batch, micro_batch, hidden, heads, layers, seq, tensor, data, pipeline;
+  Column gpus, global_batch, micro_batch, hidden, heads, layers, seq, tensor, data, pipeline;
   Framework framework = load_framework("megatron-deepspeed-2023");
 
   [[nodiscard]] StepCase read(Row& row) const {
@@ -106,6 +122,7 @@ struct GptColumns {
                  .seq = length,
                  .recompute = Recompute::full,
                  .dtype = DType::fp16};
+    require_stated_gpus(row, gpus, step.plan);
     step.run_by(framework);
     step.gpus_differ = false;  // the times of this table are sums, without variation
     return step;
@@ -245,6 +262,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
                  .fused_attention = false,
                  .dropout = true,
                  .dtype = DType::fp16};
+    require_stated_gpus(row, table.column("gpus"), step.plan);
     const double full_seconds = row.amount(full);
     const double selective_seconds = row.amount(selective);
     if (!tally.takes(row, true)) {
@@ -293,6 +311,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     step.plan.data = row.count(table.column("dp"), max_gpus);
     step.plan.global_batch = row.count(table.column("batch"));
     step.plan.seq = seq;
+    require_stated_gpus(row, table.column("gpus"), step.plan);
     step.run_by(framework);
     const double tflops = row.amount(rate);
     if (!tally.takes(row, true)) {
@@ -328,6 +347,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
     step.plan.zero = Zero::gradients;
     step.framework.fuses_accumulation = false;
     step.plan.data = std::max<std::int64_t>(1, gpus / (step.plan.tensor * step.plan.context * step.plan.pipeline));
+    require_layout_of(row, "gpus", gpus, step.plan);
     step.plan.global_batch = step.plan.data * row.count(table.column("batch_per_dp"));
     step.plan.seq = row.count(table.column("seq"));
     step.strategy = &serial_strategy;
@@ -486,7 +506,9 @@ class Recipes {
     plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
     plan.expert = count_or_one("ep");
-    plan.data = std::max<std::int64_t>(1, count("gpus") / (plan.tensor * plan.context * plan.pipeline));
+    const std::int64_t gpus = count("gpus");
+    plan.data = std::max<std::int64_t>(1, gpus / (plan.tensor * plan.context * plan.pipeline));
+    require_layout_of(row, "gpus", gpus, plan);
     plan.global_batch = row.count(table_.column("gbs"));
     plan.micro_batch = row.count(table_.column("mbs"));
     plan.seq = row.count(table_.column("seq_len"));

@@ -636,6 +636,28 @@ TEST(Score, AnImpossibleLayoutIsSkippedAndTheReasonNamesBothSettings) {
   EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
 }
 
+TEST(Score, ALayoutWithOtherGpusThanItsRowStatesIsAFault) {
+  const auto fault_of = [](const std::string& text) {
+    const TableScore score = score_text("# hardware: H100 SXM\n" + text, "x.csv", {});
+    EXPECT_EQ(score.scored, 0);
+    return score.faults.empty() ? "" : score.faults.front().reason;
+  };
+  EXPECT_EQ(fault_of(std::string(steps_header) + "8,16,1,1024,16,24,1024,8,2,1,372.1\n"),
+            "n_gpus is 8, but tensor 8 x context 1 x pipeline 1 x data 2 is 16");
+  EXPECT_EQ(fault_of("heads,hidden,layers,tp,pp,dp,gpus,batch,seq,vocab,tflops_per_gpu,mfu_pct\n"
+                     "32,4096,32,2,1,4,4,8,2048,32000,400,40\n"),
+            "gpus is 4, but tensor 2 x context 1 x pipeline 1 x data 4 is 8");
+  EXPECT_EQ(
+      fault_of("model,gpus,gbs,mbs,seq_len,tp,pp,cp,vp,ep,tokens_s_gpu\nLLAMA3-8B,12,128,1,8192,8,1,1,n/a,1,9000\n"),
+      "gpus is 12, but tensor 8 x context 1 x pipeline 1 x data 1 is 8");
+  EXPECT_EQ(fault_of("model,gpus,tp,cp,pp,seq,batch_per_dp,tflops_per_gpu,bf16_mfu_pct,hardware\n"
+                     "8b,8,16,1,1,8192,16,400,40,H100-SXM\n"),
+            "gpus is 8, but tensor 16 x context 1 x pipeline 1 x data 1 is 16");
+  EXPECT_EQ(fault_of("hidden,heads,layers,gpus,seq_len,tp,pp,interleave,gbs,mbs,iter_s_full_recompute,"
+                     "iter_s_seqpar_selective\n6144,64,48,16,2048,8,1,1,4,4,1.42,1.1\n"),
+            "gpus is 16, but tensor 8 x context 1 x pipeline 1 x data 1 is 8");
+}
+
 TEST(Score, ABatchOrLayersThatNothingDividesAreSkipped) {
   const TableScore score = score_text(
       "# hardware: H100 SXM\nheads,hidden,layers,tp,pp,dp,batch,seq,vocab,tflops_per_gpu,mfu_pct\n"
