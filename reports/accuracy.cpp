@@ -150,9 +150,10 @@ std::string steps_section(Scores scores) {
   for (const TableScore& score : scores) {
     if (score.steps) {
       const StepScore& steps = *score.steps;
-      text += fmt::format("| `{}`: mean; rank correlation | 8.0; 0.98 | {} | {}; {:.4f} | {} |\n", score.table, steps.n,
-                          percent_digits(steps.mean), steps.rank_correlation,
-                          steps.mean <= 0.08 && steps.rank_correlation >= 0.98 ? "yes" : "no");
+      text += fmt::format("| `{}`: mean; rank correlation | 8.0; 0.98 | {} | {}; {} | {} |\n", score.table, steps.n,
+                          percent_digits(steps.mean),
+                          steps.rank_correlation ? fmt::format("{:.4f}", *steps.rank_correlation) : "-",
+                          steps.mean <= 0.08 && steps.rank_correlation.value_or(0.0) >= 0.98 ? "yes" : "no");
       if (steps.layout_pairs > 0) {
         const double named = static_cast<double>(steps.better_named) / static_cast<double>(steps.layout_pairs);
         text += fmt::format(

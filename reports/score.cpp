@@ -84,11 +84,12 @@ Json table_json(const TableScore& score) {
     object["slicing_penalty"] = penalties_json(score);
   }
   if (score.steps) {
-    object["steps"] = {{"n", score.steps->n},
-                       {"mean", score.steps->mean},
-                       {"rank_correlation", score.steps->rank_correlation},
-                       {"layout_pairs", score.steps->layout_pairs},
-                       {"better_named", score.steps->better_named}};
+    object["steps"] = {
+        {"n", score.steps->n},
+        {"mean", score.steps->mean},
+        {"rank_correlation", score.steps->rank_correlation ? Json(*score.steps->rank_correlation) : Json()},
+        {"layout_pairs", score.steps->layout_pairs},
+        {"better_named", score.steps->better_named}};
   }
   if (score.memory) {
     object["memory"] = {{"facts", score.memory->facts}, {"agreed", score.memory->agreed}};
@@ -157,8 +158,10 @@ std::string detail_lines(const TableScore& score) {
                         score.variants->compared);
   }
   if (score.steps) {
-    text += fmt::format("    rows held out: mean {}%, rank correlation {:.4f}\n", percent_digits(score.steps->mean),
-                        score.steps->rank_correlation);
+    const std::optional<double> correlation = score.steps->rank_correlation;
+    text += fmt::format("    rows held out: mean {}%, {}\n", percent_digits(score.steps->mean),
+                        correlation ? fmt::format("rank correlation {:.4f}", *correlation)
+                                    : "no rank correlation, because all times are equal");
     text += wrapped(fmt::format("the better of two layouts whose times differ by more than 5% is predicted: {} of {}",
                                 score.steps->better_named, score.steps->layout_pairs),
                     "    ", "      ");

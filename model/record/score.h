@@ -102,8 +102,8 @@ struct PenaltyScore {
 /// Score of a table of training steps, over the rows that no fit has seen.
 struct StepScore {
   std::int64_t n = 0;
-  double mean = 0.0;              ///< mean error
-  double rank_correlation = 0.0;  ///< Spearman's, of measured and predicted times
+  double mean = 0.0;                       ///< mean error
+  std::optional<double> rank_correlation;  ///< Spearman's, of measured and predicted times; none if all are equal
   /// Pairs of layouts of one model, batch and number of GPUs whose measured times differ by more than 5%.
   std::int64_t layout_pairs = 0;
   std::int64_t better_named = 0;  ///< number of these for which the faster layout was predicted

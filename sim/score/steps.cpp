@@ -48,25 +48,37 @@ void require_stated_gpus(Row& row, const Column& stated, const TrainingPlan& pla
   }
 }
 
-/// Returns Spearman's rank correlation.
-double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
-  std::array<std::vector<double>, 2> positions;
-  for (std::size_t side = 0; side < 2; ++side) {
-    std::vector<std::size_t> order(pairs.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return pairs[a][side] < pairs[b][side]; });
-    positions[side].resize(pairs.size());
-    for (std::size_t position = 0; position < order.size(); ++position) {
-      positions[side][order[position]] = static_cast<double>(position);
+/// Returns the rank of every pair by one of its values, from 0. Equal values share the mean of their ranks.
+std::vector<double> ranks_by(const std::vector<std::array<double, 2>>& pairs, std::size_t side) {
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t pair) { return pairs[pair][side]; });
+  std::vector<double> ranks(pairs.size());
+  for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    while (end < order.size() && pairs[order[end]][side] == pairs[order[first]][side]) {
+      ++end;
+    }
+    for (std::size_t at = first; at < end; ++at) {
+      ranks[order[at]] = 0.5 * static_cast<double>(first + end - 1);
     }
   }
-  double squares = 0.0;
+  return ranks;
+}
+
+/// Returns Spearman's rank correlation, which is that of the ranks; nothing if a side has fewer than two values.
+std::optional<double> rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
+  const std::array<std::vector<double>, 2> ranks{ranks_by(pairs, 0), ranks_by(pairs, 1)};
+  const double mean = 0.5 * (static_cast<double>(pairs.size()) - 1.0);
+  double covariance = 0.0;
+  std::array<double, 2> variances{};
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    squares += (positions[0][i] - positions[1][i]) * (positions[0][i] - positions[1][i]);
+    covariance += (ranks[0][i] - mean) * (ranks[1][i] - mean);
+    for (std::size_t side = 0; side < 2; ++side) {
+      variances[side] += (ranks[side][i] - mean) * (ranks[side][i] - mean);
+    }
   }
-  const auto n = static_cast<double>(pairs.size());
-  return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
+  const double product = variances[0] * variances[1];
+  return product > 0.0 ? std::optional(covariance / std::sqrt(product)) : std::nullopt;
 }
 
 /// Counts the pairs of layouts of the same work whose measured times differ by more than 5%, and the pairs among them

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -530,6 +531,20 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   ASSERT_TRUE(score.steps.has_value());
   EXPECT_EQ(score.steps->rank_correlation, 1.0);
   EXPECT_EQ(score.steps->layout_pairs, 0);  // The rows are three different workloads.
+}
+
+TEST(Score, EqualTimesShareARankAndOneTimeHasNoCorrelation) {
+  const auto correlation = [](const std::string& rows) {
+    return score_text(std::string(steps_header) + rows, "x.csv", {}).steps.value().rank_correlation;
+  };
+  const std::string fast = "2,16,8,1024,16,24,1024,1,1,2,";
+  const std::string slow = "2,16,1,1024,16,24,1024,1,1,2,717.0\n";
+  // Measured ranks 0, 1, 2 and predicted ranks 0.5, 0.5, 2, in any order of the rows.
+  const std::optional<double> tied = correlation(fast + "372.1\n" + fast + "380.0\n" + slow);
+  ASSERT_TRUE(tied.has_value());
+  EXPECT_NEAR(*tied, std::sqrt(0.75), 1e-12);
+  EXPECT_EQ(correlation(slow + fast + "380.0\n" + fast + "372.1\n"), tied);
+  EXPECT_FALSE(correlation(slow).has_value());
 }
 
 TEST(Score, RanksTwoLayoutsOfTheSameWork) {
