@@ -503,6 +503,21 @@ class Recipes {
     }
   }
 
+  /// Reads the number of ranks that the weights are sharded over, or the first of two; 0, n/a or nothing: no FSDP.
+  [[nodiscard]] bool shards_weights(Row& row) const {
+    const Column fsdp = table_.column("fsdp");
+    const std::string_view cell = row.text(fsdp);
+    const std::string_view sharers = cell.substr(0, cell.find(" ("));
+    if (sharers.empty() || sharers == "n/a") {
+      return false;
+    }
+    const std::optional<std::int64_t> ranks = parse_integer(sharers);
+    if (!ranks || *ranks < 0 || *ranks > max_gpus) {
+      row.fault(fmt::format("fsdp is {}, which is not a whole number from 0 to {}", in_quotes(cell), max_gpus));
+    }
+    return ranks.value_or(0) > 0;
+  }
+
   void read_plan(Row& row, TrainingPlan& plan) const {
     const auto count = [&](const char* name) { return first_count(row, table_.column(name)); };
     const auto count_or_one = [&](const char* name) {
@@ -513,9 +528,7 @@ class Recipes {
     plan.sequence_parallel = plan.tensor > 1;
     plan.pipeline = count("pp");
     plan.context = count("cp");
-    const Column fsdp = table_.column("fsdp");  // number of ranks that the weights are sharded over; 0: no FSDP
-    const std::string_view sharers = fsdp.exists() ? row.text(fsdp) : "";
-    plan.zero = sharers.empty() || sharers == "0" ? Zero::optimizer : Zero::weights;
+    plan.zero = shards_weights(row) ? Zero::weights : Zero::optimizer;
     plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
     plan.expert = count_or_one("ep");
     const std::int64_t gpus = count("gpus");

@@ -699,6 +699,22 @@ TEST(Score, TheFirstOfTwoNumbersOfARecipeIsCheckedLikeASingleOne) {
   EXPECT_EQ(score.faults[2].reason, "tokens_s_gpu is '0 (1)'; a measurement is a number above 0");
 }
 
+TEST(Score, TheFirstOfTwoNumbersSaysWhetherARecipeShardsWeights) {
+  const auto scored = [](std::string_view fsdp) {
+    return score_text(fmt::format("# hardware: H100 SXM\nmodel,gpus,gbs,mbs,seq_len,fsdp,tp,pp,cp,vp,ep,tokens_s_gpu\n"
+                                  "LLAMA3-8B,8,128,1,8192,{},1,1,1,n/a,1,13000\n",
+                                  fsdp),
+                      "x.csv", {});
+  };
+  const auto predicted_us = [&](std::string_view fsdp) { return scored(fsdp).times.at(0).predicted_us; };
+  ASSERT_NE(predicted_us("8"), predicted_us("0"));
+  EXPECT_EQ(predicted_us("0 (8)"), predicted_us("0"));
+  EXPECT_EQ(predicted_us("8 (0)"), predicted_us("8"));
+  EXPECT_EQ(predicted_us("n/a"), predicted_us("0"));
+  ASSERT_EQ(scored("yes").faults.size(), 1U);
+  EXPECT_EQ(scored("yes").faults[0].reason, "fsdp is 'yes', which is not a whole number from 0 to 32768");
+}
+
 TEST(Score, UnknownModelsAreQuotedWithoutControlCharacters) {
   const TableScore recipe = score_text(
       "# hardware: H100 SXM\nmodel,gpus,gbs,mbs,seq_len,tp,pp,cp,vp,ep,tokens_s_gpu\n"
