@@ -582,11 +582,15 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
                                    remark_on_spread());
 }
 
-/// Scores Korthikanti et al. 2022, table 4: the forward and backward pass of one layer.
+/// Scores Korthikanti et al. 2022, table 4: the forward and backward pass of one layer of the 22B model, which has 64
+/// heads.
 void score_layer_passes(const Table& table, Context& context, Tally& tally) {
   const Column forward = table.column("forward_ms");
   const Column backward = table.column("backward_ms");
-  const FoundMachine node = context.machines.in_prose("A100");
+  constexpr std::int64_t hidden_of_22b = 6144;
+  // The table of the paper has no comments.
+  const FoundMachine node =
+      table.comment("hardware").empty() ? context.machines.in_prose("A100") : machine_of_table(table, context);
   StepScorer scorer(context);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -612,7 +616,11 @@ void score_layer_passes(const Table& table, Context& context, Tally& tally) {
     if (!tally.takes(row, true)) {
       continue;
     }
-    const StepScorer::Answer answer = scorer.predict(step, node, {});
+    if (step.model.hidden != hidden_of_22b) {
+      tally.skip("the table does not state the number of heads");
+      continue;
+    }
+    const StepScorer::Answer answer = scorer.predict(step, node, table.comment("hardware"));
     if (!answer.layer) {
       tally.skip(answer.why_not);
       continue;

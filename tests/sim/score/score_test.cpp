@@ -563,6 +563,19 @@ TEST(Score, RanksTwoLayoutsOfTheSameWork) {
   EXPECT_EQ(layouts("200.0\n").better_named, 0);
 }
 
+TEST(Score, PassesOfALayerAreOnTheMachineOfTheirTableAndOfAKnownModel) {
+  const std::string header = "model,experiment,tp,micro_batch,seq,hidden,forward_ms,backward_ms\n";
+  const std::string row = "22B one layer,sequence parallelism,8,4,2048,6144,7.2,11.8\n";
+  const TableScore paper = score_text(header + row, "x.csv", {});
+  EXPECT_EQ(paper.machines, std::vector<std::string>{"a100-sxm-80"});
+  const TableScore on_h100 = score_text("# hardware: H100 SXM\n" + header + row, "x.csv", {});
+  EXPECT_EQ(on_h100.machines, std::vector<std::string>{"h100-sxm"});
+  const TableScore wider =
+      score_text(header + "175B one layer,sequence parallelism,8,4,2048,12288,20,40\n", "x.csv", {});
+  ASSERT_EQ(wider.skipped.size(), 1U);
+  EXPECT_EQ(wider.skipped.front().reason, "the table does not state the number of heads");
+}
+
 TEST(Score, FactsAboutMemoryAreCountedAndContradictionsReported) {
   const std::string header =
       "hw,model,layers,hidden,heads,vocab,tp,sp,pp,interleave,dp,cp,zero,mbs,gbs,seq,recompute,attention_kernel,"
