@@ -90,7 +90,7 @@ std::optional<Transformer> model_of(Row& row, const Table& table, ModelColumn& m
     const Transformer* model = models.of(name);
     return model == nullptr ? std::nullopt : std::optional(*model);
   }
-  Transformer model = gpt({.layers = row.count(table.column("layers")),
+  Transformer model = gpt({.layers = row.count(table.column("layers"), max_layers),
                            .hidden = row.count(table.column("hidden")),
                            .heads = row.count(table.column("heads")),
                            .vocab = row.count(table.column("vocab")),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
@@ -25,7 +26,9 @@ StepScorer::Answer StepScorer::predict(const StepCase& step, const FoundMachine&
     return answer;
   }
   const std::int64_t per_node = node.machine->gpus_per_node;
-  const auto nodes = static_cast<int>((step.plan.gpus() + per_node - 1) / per_node);
+  const std::int64_t most_nodes =
+      std::numeric_limits<int>::max() / per_node;  // Larger plans do not fit, and are refused.
+  const auto nodes = static_cast<int>(std::min((step.plan.gpus() + per_node - 1) / per_node, most_nodes));
   const FoundMachine cluster = context_.machines.over_nodes(*node.machine, nodes, prose);
   answer.why_not = cluster.why_not;
   answer.machine = cluster.machine;

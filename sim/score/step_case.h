@@ -52,6 +52,9 @@ class StepScorer {
   Jitter jitter_;
 };
 
+/// Most layers of a row, as in model files. Predictions with millions of layers would take hours.
+inline constexpr std::int64_t max_layers = 10'000;
+
 struct GptShape {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;

@@ -26,7 +26,7 @@ namespace {
 
 /// Reads the columns "layers", "hidden", "heads" of a table.
 Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_t seq) {
-  return gpt({.layers = row.count(table.column("layers")),
+  return gpt({.layers = row.count(table.column("layers"), max_layers),
               .hidden = row.count(table.column("hidden")),
               .heads = row.count(table.column("heads")),
               .vocab = vocab,
@@ -121,7 +121,7 @@ struct GptColumns {
   [[nodiscard]] StepCase read(Row& row) const {
     StepCase step;
     const std::int64_t length = row.count(seq);
-    step.model = gpt({.layers = row.count(layers),
+    step.model = gpt({.layers = row.count(layers, max_layers),
                       .hidden = row.count(hidden),
                       .heads = row.count(heads),
                       .vocab = vtrain_vocab,

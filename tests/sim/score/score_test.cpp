@@ -686,6 +686,23 @@ TEST(Score, ALayoutWithOtherGpusThanItsRowStatesIsAFault) {
             "gpus is 16, but tensor 8 x context 1 x pipeline 1 x data 1 is 8");
 }
 
+TEST(Score, MoreNodesThanAnIntHoldsAreTooManyGpus) {
+  const TableScore score =
+      score_text(std::string(steps_header) + ",32768,1,32768,32768,16,1024,32768,32768,16,100\n", "x.csv", {});
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_EQ(score.skipped[0].reason,
+            "tensor x pipeline x data x context is 17179869184 GPUs, and dgx-a100-x2 has 2147483640; choose fewer");
+}
+
+TEST(Score, AModelOfMillionsOfLayersIsAFault) {
+  const TableScore score = score_text(
+      "# hardware: H100 SXM\nheads,hidden,layers,tp,pp,dp,batch,seq,vocab,tflops_per_gpu,mfu_pct\n"
+      "64,8192,16777216,8,2,48,384,4096,131072,419.7,42\n",
+      "x.csv", {});
+  ASSERT_EQ(score.faults.size(), 1U);
+  EXPECT_EQ(score.faults[0].reason, "layers is 16777216; it must be between 1 and 10000");
+}
+
 TEST(Score, ABatchOrLayersThatNothingDividesAreSkipped) {
   const TableScore score = score_text(
       "# hardware: H100 SXM\nheads,hidden,layers,tp,pp,dp,batch,seq,vocab,tflops_per_gpu,mfu_pct\n"
