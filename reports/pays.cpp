@@ -109,6 +109,11 @@ std::string pairs_table(std::span<const TableScore> scores) {
           percent(pair.serial_predicted_us, pair.serial_measured_us), pays ? "wins" : "loses",
           right ? "as predicted" : "predicted otherwise", 100.0 * pair.sure);
       text += wrapped(sentence, "", "  ") + command_below(pair.command);
+      text += pair.without.empty()
+                  ? ""
+                  : wrapped(fmt::format("The command has a fit with the rows of {}, the prediction one without.",
+                                        pair.without),
+                            "    ", "    ");
     }
   }
   return text;

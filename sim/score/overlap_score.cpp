@@ -89,6 +89,7 @@ class PairScorer {
   struct Overlapped {
     Way way;
     std::string name;
+    std::string without;  // source whose rows the fit left out
   };
 
   [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t index, double measured_us) {
@@ -98,11 +99,13 @@ class PairScorer {
       throw ConfigError(refusal);
     }
     const auto unseen = implementation.without.find(thread_);
-    const Point priced = priced_as(point, implementation,
-                                   unseen == implementation.without.end() ? implementation.costs : unseen->second);
+    const bool is_fitted = unseen != implementation.without.end();
+    const Point priced = priced_as(point, implementation, is_fitted ? unseen->second : implementation.costs);
     const Prediction best = context_.predictor.predict_best(
         priced, *implementation.strategy, schedules_of(implementation, point.scope, point.ranks, point.dtype));
-    return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)}, implementation.name};
+    return {{measured_us, makespan_us(best), context_.predictor.uncertainty(priced, best)},
+            implementation.name,
+            is_fitted ? thread_ : ""};
   }
 
   void score(const Row& row, const OverlapRow& parsed, const Machine& machine) {
@@ -137,6 +140,7 @@ class PairScorer {
                                        .implementation = way.name,
                                        .measured_us = way.way.measured_us,
                                        .predicted_us = way.way.predicted_us,
+                                       .without = way.without,
                                        .serial_measured_us = serial.measured_us,
                                        .serial_predicted_us = serial.predicted_us,
                                        .sure = winner_probability(serial, way.way),

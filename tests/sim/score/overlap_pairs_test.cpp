@@ -193,6 +193,17 @@ TEST(OverlapPairs, APairNamesTheCommandThatRunsIt) {
             "--as flux");
 }
 
+TEST(OverlapPairs, APairSaysWhichSourceItsFitLeftOut) {
+  const auto pair = [](std::string_view source) {
+    return score_text(fmt::format("# source: {}\n{}h100-sxm,rs,4096,8192,28672,8,bf16,600,500\n", source, table_head),
+                      "x.csv", {})
+        .pairs.at(0);
+  };
+  EXPECT_EQ(pair("https://github.com/bytedance/flux/issues/90").without, "bytedance/flux/issues/90");
+  EXPECT_EQ(pair("my own node").without, "");
+  EXPECT_NE(pair("https://github.com/bytedance/flux/issues/90").predicted_us, pair("my own node").predicted_us);
+}
+
 TEST(OverlapPairs, CommentsStateHowTheHostLaunches) {
   const auto launch = [](std::string_view software) {
     return overlap_columns(Table("# software: " + std::string(software) + "\nop,M,N,K,ngpus\n"), "x", known()).launch;
