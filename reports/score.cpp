@@ -242,12 +242,13 @@ std::string score_json(std::span<const TableScore> scores) {
 }
 
 std::string score_rows_csv(std::span<const TableScore> scores) {
-  std::string text = "table,line,machine,part,measured_us,predicted_us,error\n";
+  std::string text = "table,line,machine,part,measured_us,predicted_us,error,measured_factor,predicted_factor\n";
   for (const TableScore& score : scores) {
     for (const ScoredTime& time : score.times) {
-      text += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.4f}\n", csv_text(score.table), time.line,
-                          csv_text(score.machines[time.machine]), csv_text(time.part), time.measured_us,
-                          time.predicted_us, time.predicted_us / time.measured_us - 1.0);
+      const std::string both = fmt::format("{:.6g},{:.6g}", time.measured_us, time.predicted_us);
+      text += fmt::format("{},{},{},{},{},{:.4f},{}\n", csv_text(score.table), time.line,
+                          csv_text(score.machines[time.machine]), csv_text(time.part), time.is_factor ? "," : both,
+                          time.predicted_us / time.measured_us - 1.0, time.is_factor ? both : ",");
     }
   }
   return text;

@@ -365,7 +365,8 @@ void add_score(CLI::App& app, Caller& caller) {
                            "Print every overlapped kernel next to serial, with the command of each"))
         ->excludes(residuals)
         ->excludes("--implementations");
-    command.add_flag("--rows", request->rows, "Print measured and predicted time of every scored row as CSV")
+    command
+        .add_flag("--rows", request->rows, "Print measured and predicted time, or factor, of every scored row as CSV")
         ->excludes(residuals)
         ->excludes("--pairs")
         ->excludes("--implementations");

@@ -157,7 +157,7 @@ void score_throughput(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     const double predicted = pass.times.overlapped_us / pass.times.serial_us;
-    if (tally.score(row, columns.machine(), true, {{measured, predicted, std::span(&part, 1)}})) {
+    if (tally.score(row, columns.machine(), true, {{measured, predicted, std::span(&part, 1), true}})) {
       tally.winner((predicted < 1.0) == (measured < 1.0));
     }
   }

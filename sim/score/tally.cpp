@@ -74,8 +74,9 @@ std::size_t Tally::place_of(const Machine& machine) {
 bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::span<const Compared> times) {
   for (const Compared& time : times) {
     if (is_in_other_unit(time.measured_us, time.predicted_us)) {
-      fault(row, fmt::format("{:.6g} us was measured and {:.6g} us predicted; is it in another unit?", time.measured_us,
-                             time.predicted_us));
+      const std::string_view unit = time.is_factor ? "" : " us";
+      fault(row, fmt::format("{}{:.6g}{} was measured and {:.6g}{} predicted; is it in another unit?",
+                             time.is_factor ? "a factor of " : "", time.measured_us, unit, time.predicted_us, unit));
       return false;
     }
   }
@@ -85,7 +86,7 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_out, std::sp
   for (const Compared& time : times) {
     into_.times.push_back({row.line(), machine_index,
                            std::string(time.parts.empty() ? std::string_view{} : time.parts.front()), time.measured_us,
-                           time.predicted_us});
+                           time.predicted_us, time.is_factor});
     const double error = std::abs(time.predicted_us / time.measured_us - 1.0);
     into_.errors.push_back(error);
     if (held_out) {
@@ -169,12 +170,8 @@ void Tally::judge(const Machine& machine, std::string_view ways, const JudgedPai
 bool Tally::observe(const Row& row, const Machine& machine, std::span<const Observation> figures) {
   std::vector<Compared> factors;
   for (const Observation& figure : figures) {
-    if (is_in_other_unit(figure.measured, figure.predicted)) {
-      fault(row, fmt::format("a factor of {:.6g} was measured and {:.6g} predicted; is it in another unit?",
-                             figure.measured, figure.predicted));
-      return false;
-    }
-    factors.push_back({.measured_us = figure.measured, .predicted_us = figure.predicted});
+    factors.push_back(
+        {.measured_us = figure.measured, .predicted_us = figure.predicted, .parts = {}, .is_factor = true});
   }
   if (!score(row, machine, true, factors)) {
     return false;

@@ -57,11 +57,11 @@ TEST_F(ScoreCommand, RowsAreLinesOfCsv) {
   const double error = nlohmann::json::parse(json.out).at("tables").at(0).at("median");
   double predicted = 0.0;
   double signed_error = 0.0;
-  ASSERT_EQ(
-      std::sscanf(rows.out.c_str(),
-                  "table,line,machine,part,measured_us,predicted_us,error\ngood.csv,2,h100-sxm,bf16,200,%lf,%lf\n",
-                  &predicted, &signed_error),
-      2)
+  ASSERT_EQ(std::sscanf(rows.out.c_str(),
+                        "table,line,machine,part,measured_us,predicted_us,error,measured_factor,predicted_factor\n"
+                        "good.csv,2,h100-sxm,bf16,200,%lf,%lf,,\n",
+                        &predicted, &signed_error),
+            2)
       << rows.out;
   for (const char* other : {" -o json", " --dynamic"}) {
     const Outcome refused = run_program(std::string("commfuse-sim score --rows") + other);

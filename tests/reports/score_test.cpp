@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "reports/pays.h"
+
 namespace commfuse::reports {
 namespace {
 
@@ -14,6 +16,28 @@ TEST(ScoreReport, CountsTheFaultsBeyondTheListed) {
   EXPECT_EQ(score_faults(std::vector{score}), "a.csv:2: m is missing\na.csv: and 1 more row like these\n");
   score.fault_count = 3;
   EXPECT_EQ(score_faults(std::vector{score}), "a.csv:2: m is missing\na.csv: and 2 more rows like these\n");
+}
+
+TEST(ScoreReport, FactorsHaveColumnsOfTheirOwn) {
+  TableScore score{.table = "x.csv", .machines = {"h100-sxm"}};
+  score.times = {{.line = 2, .part = "serial", .measured_us = 200.0, .predicted_us = 250.0},
+                 {.line = 3, .part = "gain", .measured_us = 0.8, .predicted_us = 0.6, .is_factor = true}};
+  EXPECT_EQ(score_rows_csv(std::vector{score}),
+            "table,line,machine,part,measured_us,predicted_us,error,measured_factor,predicted_factor\n"
+            "x.csv,2,h100-sxm,serial,200,250,0.2500,,\n"
+            "x.csv,3,h100-sxm,gain,,,-0.2500,0.8,0.6\n");
+}
+
+TEST(ScoreReport, APairSaysIfItsCommandHasAnotherFit) {
+  TableScore score{.table = "x.csv"};
+  score.pairs = {{.line = 2, .implementation = "flux", .measured_us = 500.0, .predicted_us = 400.0, .command = "run"}};
+  EXPECT_TRUE(pairs_table(std::vector{score}).ends_with("    run\n")) << pairs_table(std::vector{score});
+  score.pairs[0].without = "bytedance/flux";
+  EXPECT_TRUE(pairs_table(std::vector{score})
+                  .ends_with("    run\n"
+                             "    The command has a fit with the rows of bytedance/flux, the prediction one\n"
+                             "    without.\n"))
+      << pairs_table(std::vector{score});
 }
 
 TEST(ScoreReport, PairsOfLayoutsFitEightyColumns) {

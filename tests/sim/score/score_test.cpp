@@ -496,6 +496,8 @@ TEST(Score, GainsOfThroughputAreScoredByThePassOfAChunk) {
   EXPECT_EQ(score.kind, "overlap_throughput");
   ASSERT_EQ(score.errors.size(), 1U);
   EXPECT_LT(score.errors[0], 0.15);
+  ASSERT_EQ(score.times.size(), 1U);
+  EXPECT_TRUE(score.times[0].is_factor);
 }
 
 TEST(Score, SumsWithNormsAreScoredAgainstAllReduceAndNorm) {
