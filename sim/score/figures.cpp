@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "model/text/plain_text.h"
+
 namespace commfuse::score {
 
 namespace {
@@ -29,12 +31,12 @@ double factor_of(double value, bool is_percent) { return is_percent ? 1.0 + valu
 std::optional<Figure> later_figure(std::string_view part, bool is_percent) {
   const auto [head, rest] = first_word(part);
   if (const std::optional<double> value = number_in(head)) {
-    return Figure{std::string(rest), factor_of(*value, is_percent)};
+    return Figure{with_escapes(rest), factor_of(*value, is_percent)};
   }
   const std::size_t space = part.rfind(' ');
   const std::optional<double> value =
       space == std::string_view::npos ? std::nullopt : number_in(part.substr(space + 1));
-  return value ? std::optional(Figure{std::string(trimmed(part.substr(0, space), " ")), *value}) : std::nullopt;
+  return value ? std::optional(Figure{with_escapes(trimmed(part.substr(0, space), " ")), *value}) : std::nullopt;
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ std::optional<std::vector<Figure>> figures_in(double value, std::string_view uni
   if ((!is_percent && word != "x") || !(value > 0.0 && value < 1e6)) {
     return std::nullopt;
   }
-  std::vector<Figure> figures{{std::string(name), factor_of(value, is_percent)}};
+  std::vector<Figure> figures{{with_escapes(name), factor_of(value, is_percent)}};
   for (std::size_t semicolon = unit.find(';'); semicolon != std::string_view::npos;) {
     const std::size_t next = unit.find(';', semicolon + 1);
     const std::string_view part = trimmed(

@@ -190,7 +190,7 @@ class Slowdowns {
     if (const std::optional<std::string_view> why = why_unpredicted(unpredicted_slowdowns, what)) {
       return std::string(*why);
     }
-    return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as '{}'", hardware)
+    return what.starts_with("GEMM slow-down") ? fmt::format("no hardware file is known as {}", in_quotes(hardware))
                                               : "figures of this kind are not predicted";
   }
 

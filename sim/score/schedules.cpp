@@ -12,6 +12,8 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 #include "sim/score/judged_ways.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
@@ -52,7 +54,7 @@ AttentionKernel attention_named(std::string_view word) {
       return kernel;
     }
   }
-  throw ConfigError(fmt::format("unknown kind of attention kernel {}", word));
+  throw ConfigError(fmt::format("unknown kind of attention kernel {}", in_quotes(word)));
 }
 
 /// A machine of the catalogue, and copies of it that each have one parameter raised by its standard error.
@@ -70,7 +72,8 @@ Prediction predicted(const Row& row, const Columns& columns, std::optional<std::
                      Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
   if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
-    throw ConfigError(fmt::format("{} is not a strategy for {}", row.text(columns.strategy), row.text(columns.scope)));
+    throw ConfigError(
+        fmt::format("{} is not a strategy for {}", with_escapes(row.text(columns.strategy)), row.text(columns.scope)));
   }
   require_possible(point);
   StrategyOptions base{.dtype = point.dtype};
@@ -138,8 +141,8 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       const std::optional<Scope> scope = scope_named(scope_word);
       const std::optional<DType> dtype = dtype_in_table(row.text(columns.dtype));
       if (!scope || !dtype) {
-        throw ConfigError(scope ? fmt::format("unknown dtype {}", row.text(columns.dtype))
-                                : fmt::format("unknown scope {}", scope_word));
+        throw ConfigError(scope ? fmt::format("unknown dtype {}", in_quotes(row.text(columns.dtype)))
+                                : fmt::format("unknown scope {}", in_quotes(scope_word)));
       }
       if (row.has(columns.attention)) {
         point.price.attention = attention_named(row.text(columns.attention));

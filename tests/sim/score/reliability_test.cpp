@@ -243,6 +243,7 @@ TEST(Figures, AreReadFromAValueAndItsUnit) {
   EXPECT_EQ((*percents)[2].name, "max/median p99");
   EXPECT_DOUBLE_EQ((*percents)[2].factor, 1.29);
   EXPECT_DOUBLE_EQ((*figures_in(18.9, "pct"))[0].factor, 1.189);
+  EXPECT_EQ((*figures_in(18.9, "pct \x1b[2J"))[0].name, "\\x1b[2J");
   EXPECT_FALSE(figures_in(3.0, "us"));
   EXPECT_FALSE(figures_in(3.0, "x p50; many p90"));
   EXPECT_FALSE(figures_in(-3.0, "x"));

@@ -761,6 +761,22 @@ TEST(Score, UnknownModelsAreQuotedWithoutControlCharacters) {
   }
 }
 
+TEST(Score, UnknownWordsOfSchedulesAreQuotedWithoutControlCharacters) {
+  const auto reason = [](std::string_view scope, std::string_view dtype, std::string_view strategy,
+                         std::string_view kernel) {
+    const TableScore score =
+        score_text(fmt::format("hw,model,scope,ranks,batch,seq,dtype,strategy,attention_kernel,time_us\n"
+                               "h100-sxm,llama-3.1-70b,{},8,1,8192,{},{},{},3000\n",
+                               scope, dtype, strategy, kernel),
+                   "x.csv", {});
+    return score.skipped.at(0).reason;
+  };
+  EXPECT_EQ(reason("\x1b[2J", "bf16", "serial", ""), "unknown scope '\\x1b[2J'");
+  EXPECT_EQ(reason("mlp", "\x1b[2J", "serial", ""), "unknown dtype '\\x1b[2J'");
+  EXPECT_EQ(reason("mlp", "bf16", "\x1b[2J", ""), "\\x1b[2J is not a strategy for mlp");
+  EXPECT_EQ(reason("mlp", "bf16", "serial", "\x1b[2J"), "unknown kind of attention kernel '\\x1b[2J'");
+}
+
 TEST(Score, AModelOnOneStageIsOnePieceAndOnlyScoredRowsHaveAnMfu) {
   const std::string header = "model,gpus,tp,cp,pp,seq,batch_per_dp,tflops_per_gpu,bf16_mfu_pct,hardware\n8b,8,1,1,";
   const TableScore one_stage = score_text(header + "1,8192,16,400,40,H100-SXM\n", "x.csv", {});
