@@ -384,6 +384,23 @@ TEST(Html, PaperShowsThePointOfTheVerdict) {
   EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
 }
 
+TEST(Html, PaperShowsOnlyTheVerdictIfPointsHaveManyRows) {
+  std::vector<ResultRow> rows;
+  for (const std::int64_t seq : {1024, 2048, 4096}) {
+    rows.push_back(page_row("serial", 2, seq, 1000us));
+    for (int variant = 0; variant < 22; ++variant) {
+      rows.push_back(page_row("commfuse", 2, seq, std::chrono::microseconds(seq == 2048 ? 500 : 900) + variant * 1us));
+      rows.back().parameters = fmt::format("m={}", variant);
+    }
+  }
+  const std::string html = html_report(small_sweep(rows));
+  const std::string table = html.substr(html.find("<div id=\"first-rows\">"));
+  EXPECT_EQ(occurrences(table, "<tbody>"), 1U);
+  const std::size_t point = table.find("<span class=\"which\">ranks 2, seq 2K");
+  ASSERT_NE(point, std::string::npos);
+  EXPECT_EQ(table.compare(table.rfind("<tbody", point), 7, "<tbody>"), 0);
+}
+
 TEST(Html, OtherTimelinesAreCollapsedWithTheirReason) {
   std::vector<ResultRow> rows = small_rows();
   ReportInput input = small_sweep(rows);

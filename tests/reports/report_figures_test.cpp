@@ -391,6 +391,7 @@ TEST(SavingMap, AgreesWithTheMapOfWinners) {
 TEST(Maps, ShowEvenlySpreadPointsOfMany) {
   EXPECT_EQ(spread({.count = 5, .kept = 64}), (std::vector<std::size_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(spread({.count = 101, .kept = 3}), (std::vector<std::size_t>{0, 50, 100}));
+  EXPECT_EQ(spread({.count = 101, .kept = 1}), (std::vector<std::size_t>{0}));
   std::vector<ResultRow> rows;
   for (std::int64_t seq = 1; seq <= 1000; ++seq) {
     rows.push_back(row("serial", 2, 64 * seq, 1000us));
