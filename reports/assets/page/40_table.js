@@ -24,6 +24,9 @@ function numberIn(text) {
   return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
 }
 
+/// Returns "commfuse" for "commfuse (ring)": filters name a strategy without its options.
+const nameIn = (label) => label.split(" (")[0];
+
 /// Marks by the value of the column `front`: 1 wins its point, 2 ties for the first place.
 const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
@@ -111,7 +114,8 @@ class ResultsTable {
     }
     const { column, how } = part;
     if (column.words) {
-      const [a, b] = [this.value(column, row), part.value];
+      const value = this.value(column, row);
+      const [a, b] = [column.name === "strategy" ? nameIn(value) : value, part.value];
       const [na, nb] = [numberIn(a), numberIn(b)];
       return Number.isNaN(na) || Number.isNaN(nb) ? compares[how](a.toLowerCase(), b.toLowerCase()) : compares[how](na, nb);
     }
