@@ -42,6 +42,8 @@ class ShownAxis {
                                                       : std::nullopt;
   }
   [[nodiscard]] const std::string& text(std::size_t index) const { return values_[index].text; }
+  /// Returns all digits, for data.
+  [[nodiscard]] std::string digits(std::size_t index) const { return fmt::format("{:.0f}", values_[index].value); }
   /// Returns as many labels as fit.
   [[nodiscard]] std::vector<Tick> ticks(double label_size, double length) const {
     const auto stride = static_cast<std::size_t>(std::max(1.0, std::ceil(label_size * size() / length)));
@@ -295,8 +297,10 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     }
     const auto strategy = static_cast<std::size_t>(
         std::find(map.strategies.begin(), map.strategies.end(), cell.winner) - map.strategies.begin());
-    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
-    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
+    const std::size_t rank_index = cell.place[index_of(MapAxis::ranks)];
+    const std::size_t seq_index = cell.place[index_of(MapAxis::seq)];
+    const std::string& ranks = rank_counts.text(rank_index);
+    const std::string& seq = sequences.text(seq_index);
     const std::string share = cell.saved ? percent(*cell.saved) : "";
     const std::string saving = cell.saved ? fmt::format(" saves {} of the time of {}", share, cell.second) : "";
     figure.marks.emplace_back(
@@ -306,8 +310,8 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
                  .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
                                     cell.wins() ? "" : ", ties with " + names_in_words(cell.tied)),
                  .role = cell.wins() ? style_of(strategy).role : Role::tie});
-    figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
-                                cell.wins() ? "0" : "1"});
+    figure.data.rows.push_back({rank_counts.digits(rank_index), sequences.digits(seq_index), cell.winner, cell.second,
+                                cell.saved ? fmt::format("{}", *cell.saved) : "", cell.wins() ? "0" : "1"});
   }
   figure.description = figure.title + "; the data list every cell.";
   return figure;
@@ -339,8 +343,10 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     if (!saving || !at_first_bandwidths(cell) || !x || !y) {
       continue;
     }
-    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
-    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
+    const std::size_t rank_index = cell.place[index_of(MapAxis::ranks)];
+    const std::size_t seq_index = cell.place[index_of(MapAxis::seq)];
+    const std::string& ranks = rank_counts.text(rank_index);
+    const std::string& seq = sequences.text(seq_index);
     CellMark mark{.at = {*x, *y},
                   .level = scale.level(saving->saved),
                   .text = signed_share(saving->saved),
@@ -348,7 +354,8 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
                                      percent(std::abs(saving->saved)), saving->saved < 0.0 ? "more" : "less",
                                      saving->baseline, saving->is_close ? "; too close to call" : "")};
     mark.role = saving->is_close ? std::optional(Role::tie) : std::nullopt;
-    figure.data.rows.push_back({ranks, seq, saving->overlap, fmt::format("{}", saving->saved)});
+    figure.data.rows.push_back({rank_counts.digits(rank_index), sequences.digits(seq_index), saving->overlap,
+                                fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
   figure.title = first_bandwidths(map) + savings_title(count, baseline);

@@ -274,6 +274,17 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(figure.legend[1].text, "se: serial");
 }
 
+TEST(WinnerMap, DataHaveCountsInDigits) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 500us),
+                                    row("serial", 1024, 4096, 1000us), row("commfuse", 1024, 4096, 750us)};
+  const CrossoverMap map = maps_of(std::span<const ResultRow>(rows)).at(0);
+  EXPECT_EQ(figure_csv(winner_figure(map)),
+            "ranks,seq,winner,second,saved,close\r\n2,1024,commfuse,serial,0.5,0\r\n"
+            "1024,4096,commfuse,serial,0.25,0\r\n");
+  EXPECT_EQ(figure_csv(saving_figure(map).value()),
+            "ranks,seq,strategy,saved_share_of_serial\r\n2,1024,commfuse,0.5\r\n1024,4096,commfuse,0.25\r\n");
+}
+
 TEST(WinnerMap, NamesItsBandwidthIfTheMapHasSeveral) {
   std::vector<ResultRow> rows;
   for (const auto& [links, rate] : {std::pair("x1", 100e9), std::pair("x2", 200e9)}) {
