@@ -105,10 +105,7 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
     if (names.empty()) {
       continue;
     }
-    text += (text.empty() ? "" : "\n") +
-            wrapped(fmt::format("{} {} on {}, batch {}, {}", first.model, first.scope, machine_in_words(first),
-                                format_count(first.batch), first.dtype),
-                    "", "  ") +
+    text += (text.empty() ? "" : "\n") + wrapped(setting_heading(first), "", "  ") +
             "time that overlap saves against serial; columns are sequence lengths\n";
     for (const std::string& name : names) {
       text += "\n" + map_of(name, same_setting, rule);

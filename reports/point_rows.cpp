@@ -14,6 +14,7 @@
 
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
+#include "model/text/quantity.h"
 
 namespace commfuse::reports {
 
@@ -214,6 +215,15 @@ std::vector<std::string> unusual(const ResultRow& row) {
     words.push_back(fmt::format("faults {}", row.faults));
   }
   return words;
+}
+
+std::string setting_heading(const ResultRow& row) {
+  std::string text = fmt::format("{} {} on {}, batch {}, {}", row.model, row.scope, machine_in_words(row),
+                                 format_count(row.batch), row.dtype);
+  for (const std::string& words : unusual(row)) {
+    text += ", " + words;
+  }
+  return text;
 }
 
 std::vector<std::string> warnings_in(std::string_view cell) {

@@ -76,6 +76,9 @@ bool can_win(const ResultRow& row, Rows rows);
 
 /// Returns the settings of a point that headings omit and that are not the usual ones: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
+/// Formats the settings of a point except ranks and sequence: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16", followed
+/// by unusual settings.
+std::string setting_heading(const ResultRow& row);
 
 /// Returns the warnings of a cell, which are separated by "; ".
 std::vector<std::string> warnings_in(std::string_view cell);

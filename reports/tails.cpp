@@ -143,13 +143,18 @@ std::string tail_verdict(Rows rows) {
 }
 
 std::string tails_table(Rows rows) {
+  const auto has_tails = [](const ResultRow& row) { return row.tails.has_value(); };
+  const auto known = std::ranges::find_if(rows, has_tails);
+  const bool has_several_settings = std::ranges::any_of(
+      rows, [&](const ResultRow& row) { return has_tails(row) && !same_but_for_axes(row, *known); });
   std::string text;
   for (const Rows point : rows_by_point(rows)) {
     for (const std::vector<ResultRow>& rows_of_jitter : rows_by_jitter(point)) {
       const ResultRow& first = rows_of_jitter.front();
       const std::size_t samples = first.tails->percentiles.samples;
-      text += fmt::format("{}Under jitter '{}', {}, seed {}\n", text.empty() ? "" : "\n", first.jitter,
-                          counted(samples, "run"), first.seed);
+      text += text.empty() ? "" : "\n";
+      text += has_several_settings ? wrapped(setting_heading(first), "", "  ") : "";
+      text += fmt::format("Under jitter '{}', {}, seed {}\n", first.jitter, counted(samples, "run"), first.seed);
       text += block(rows_of_jitter);
     }
   }

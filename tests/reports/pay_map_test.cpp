@@ -61,6 +61,16 @@ TEST(PayMap, SaysOnWhichGpusNobodyMeasured) {
       << pay_maps(rows, {});
 }
 
+TEST(PayMap, NamesUnusualSettings) {
+  std::vector rows{row("serial", 1000us, 1024), implemented(790us, 0.95, 1024)};
+  for (ResultRow& changed : rows) {
+    changed.interference = "none";
+  }
+  EXPECT_TRUE(
+      pay_maps(rows, {}).starts_with("8192x28672 down on h100-sxm, batch 1, bf16, interference none, launch stream\n"))
+      << pay_maps(rows, {});
+}
+
 TEST(PayMap, ContinuesBelowWhatEightyColumnsHold) {
   std::vector<ResultRow> rows;
   for (std::int64_t seq = 1024; seq <= 131072; seq *= 2) {

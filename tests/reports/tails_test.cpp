@@ -53,6 +53,26 @@ TEST(TailsTable, ShowsPercentilesTheLowestP99AndItsCauses) {
             "      (100%); most on rank 1: 90% (100%).\n");
 }
 
+TEST(TailsTable, BlocksOfSeveralSettingsStateTheirSettings) {
+  std::vector rows{row("sliced", 1100us, 1090us, 1110us), row("sliced", 1000us, 995us, 1005us)};
+  for (ResultRow& named : rows) {
+    named.model = "llama-3.1-8b";
+    named.scope = "mlp";
+    named.hardware = "h100-sxm";
+    named.dtype = "bf16";
+    named.batch = 1;
+  }
+  EXPECT_TRUE(tails_table(rows).starts_with("Under jitter")) << tails_table(rows);
+  rows[1].batch = 4;
+  rows[1].interference = "none";
+  const std::string text = tails_table(rows);
+  EXPECT_TRUE(text.starts_with("llama-3.1-8b mlp on h100-sxm, batch 1, bf16\nUnder jitter")) << text;
+  EXPECT_NE(
+      text.find("\n\nllama-3.1-8b mlp on h100-sxm, batch 4, bf16, interference none, launch stream\nUnder jitter"),
+      std::string::npos)
+      << text;
+}
+
 TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
   const std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
   EXPECT_EQ(
