@@ -266,7 +266,7 @@ void Writer::axes() {
   if (!figure_.x.label.empty()) {
     const std::string title = axis_title(figure_.x);
     const double middle = std::max((layout_.left + layout_.right) / 2, margin + width_of(title, text_size) / 2);
-    words(middle, layout_.bottom + 36.0, "cf-quiet", Anchor::middle, title);
+    words(middle, layout_.bottom + (figure_.x.ticks.empty() ? 16.0 : 36.0), "cf-quiet", Anchor::middle, title);
   }
   if (!figure_.y.label.empty()) {
     words(margin, layout_.top - 8.0, "cf-quiet", Anchor::start, axis_title(figure_.y));

@@ -52,7 +52,8 @@ FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double
   return axis;
 }
 
-/// Returns an axis with ticks at powers of two between both ends.
+/// Returns an axis with ticks at powers of two between both ends, or at round counts if it has fewer than two such
+/// powers.
 FigureAxis doubling_axis(std::string label, double low, double high) {
   FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
   axis.grid = true;
@@ -61,6 +62,14 @@ FigureAxis doubling_axis(std::string label, double low, double high) {
   for (int power = first; power <= last; ++power) {
     const double at = std::ldexp(1.0, power);
     axis.ticks.push_back({at, fmt::format("{:g}", at)});
+  }
+  if (axis.ticks.size() < 2) {
+    axis.ticks.clear();
+    for (const Tick& tick : log_ticks(low, high)) {
+      if (tick.at == std::floor(tick.at)) {
+        axis.ticks.push_back({tick.at, fmt::format("{:g}", tick.at)});
+      }
+    }
   }
   return axis;
 }

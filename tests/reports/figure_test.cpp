@@ -220,6 +220,14 @@ TEST(Svg, LinesStepsAndBarsFollowTheirAxes) {
       << svg_in_page(figure);
 }
 
+TEST(Svg, TheTitleOfAnAxisWithoutTicksIsInsideTheDrawing) {
+  Figure figure{.id = "f", .width = 120, .height = 100};
+  figure.x.label = "GPUs";
+  const std::string text = svg_in_page(figure);  // The plot ends at y = 106.
+  EXPECT_NE(text.find(R"(viewBox="0 0 120 138")"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"(y="122" class="cf-quiet" text-anchor="middle">GPUs</text>)"), std::string::npos) << text;
+}
+
 TEST(Svg, TextIsEscapedAndInvalidBytesAreReplaced) {
   EXPECT_EQ(escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   EXPECT_EQ(escaped("\u00b5s \u2212 \xf0\x9f\x98\x80"), "\u00b5s \u2212 \xf0\x9f\x98\x80");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -496,6 +497,18 @@ TEST(CapacityReport, FiguresHaveNoLabelsAndAVariantForPhones) {
             0);  // The label would touch the deadline.
   const std::string page = plan_page({plan, "c", "v"});
   EXPECT_NE(page.find("aria-labelledby=\"plan-days-narrow-title"), std::string::npos);
+}
+
+TEST(CapacityReport, GpusBetweenPowersOfTwoHaveLabels) {
+  CapacityPlan plan = example_plan();
+  plan.kinds[0].runs = {run("h100", 96, 80.0, 9e6)};
+  plan.kinds[0].answer = 0;
+  plan.kinds[1].runs = {run("a100", 96, 160.0, 10e6)};
+  plan.pareto = {{0, 0}};
+  const FigureAxis gpus = plan_figures(plan)[0].x;  // from 76.8 to 120
+  std::vector<std::string> labels;
+  std::ranges::transform(gpus.ticks, std::back_inserter(labels), &Tick::label);
+  EXPECT_EQ(labels, (std::vector<std::string>{"80", "90", "100", "110", "120"}));
 }
 
 TEST(CapacityReport, AMissedDeadlineStatesTheGpusItNeeds) {
