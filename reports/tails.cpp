@@ -132,7 +132,8 @@ std::string tail_verdict(Rows rows) {
     return fmt::format("{} has a p99 of {} {}.", label(best), Unit(rows).text(p99(best).value), Unit(rows).name());
   }
   const ResultRow& next = *order[1];
-  const double saved = 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
+  const bool are_equal = p99(best).value == p99(next).value;
+  const double saved = are_equal ? 0.0 : 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
   const bool have_ranges = p99(best).range && p99(next).range;
   const bool are_disjoint = have_ranges && p99(best).range->high < p99(next).range->low;
   return fmt::format("Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * saved,

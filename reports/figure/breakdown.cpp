@@ -34,7 +34,8 @@ std::string title_of(std::span<const TracedRun> runs) {
   const TracedRun* best = &runs.front();
   const TracedRun* worst = &runs.front();
   const auto exposed = [](const TracedRun& run) {
-    return to_seconds(run.row.analysis.critical.exposed) / to_seconds(makespan_of(run.row));
+    const Duration makespan = makespan_of(run.row);  // 0 for a schedule without ops
+    return makespan > Duration{} ? to_seconds(run.row.analysis.critical.exposed) / to_seconds(makespan) : 0.0;
   };
   for (const TracedRun& run : runs) {
     best = !run.row.bound && (best->row.bound || makespan_of(run.row) < makespan_of(best->row)) ? &run : best;

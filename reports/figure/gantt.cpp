@@ -251,7 +251,9 @@ std::string Gantt::title() const {
                        TimeUnit(first.parts.exposed).text(first.parts.exposed));
   }
   const Panel& second = *order[1];
-  const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
+  const double ratio = first.parts.makespan == second.parts.makespan
+                           ? 1.0
+                           : to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
   const std::string lead =
       !verdict_of(std::array{panel_contender(first), panel_contender(second)}, rule_).wins()
           ? fmt::format("Tie: {} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))

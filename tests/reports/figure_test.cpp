@@ -55,6 +55,15 @@ TEST(Gantt, TheTitleNamesTheFastestAndItsExposedTime) {
             "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
+TEST(Gantt, SchedulesWithoutOpsEndTogether) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
+  run.timeline.clear();
+  run.row.analysis.critical = {};
+  const std::vector<TracedRun> runs{run, run};
+  EXPECT_EQ(gantt_figure(runs).title,
+            "Tie: serial and serial end within 0.0%; exposed time 0.0 \u00b5s against 0.0 \u00b5s");
+}
+
 TEST(Gantt, MeasuredRunsAreMarkedAndNotInTheTitle) {
   std::vector<TracedRun> runs = tiny_runs();
   runs.push_back(runs.back());

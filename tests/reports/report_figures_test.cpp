@@ -81,6 +81,13 @@ TEST(Breakdown, BarsEndAtTheMakespanEvenIfAPartIsNegative) {
   EXPECT_GT(marks_of<TextMark>(figure)[0].at.x, right);
 }
 
+TEST(Breakdown, AScheduleWithoutOpsHasNoExposedTime) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  run.timeline.clear();
+  run.row.analysis.critical = {};
+  EXPECT_EQ(breakdown_figure(std::span(&run, 1)).title, "serial leaves 0.0% of its time exposed");
+}
+
 TEST(Breakdown, WithoutATimelineExposedTimeIsOnePart) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   run.timeline.clear();

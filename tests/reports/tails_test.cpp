@@ -73,6 +73,13 @@ TEST(TailsTable, BlocksOfSeveralSettingsStateTheirSettings) {
       << text;
 }
 
+TEST(TailsTable, SchedulesThatTakeNoTimeAreEqual) {
+  const std::vector rows{row("sliced", 0us, 0us, 0us), row("commfuse", 0us, 0us, 0us)};
+  EXPECT_EQ(tail_verdict(rows),
+            "Lowest p99: sliced, 0.0% below commfuse; their intervals overlap, so the samples do not decide which is "
+            "lower.");
+}
+
 TEST(TailsTable, OverlappingIntervalsDoNotDecideTheLowest) {
   const std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
   EXPECT_EQ(
