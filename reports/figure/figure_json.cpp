@@ -100,6 +100,12 @@ Json legend_of(const Figure& figure) {
     if (!entry.dashes.empty()) {
       object["dashes"] = entry.dashes;
     }
+    if (entry.band) {
+      object["band"] = true;
+    }
+    if (entry.symbol) {
+      object["symbol"] = name_of(*entry.symbol);
+    }
     legend.push_back(std::move(object));
   }
   return legend;

@@ -484,7 +484,9 @@ Figure every_mark() {
                   BarMark{.x = 6, .width = 2, .from = 0, .to = 4, .role = Role::local},
                   CellMark{.at = {8, 8}, .text = "c", .role = Role::fourth},
                   TextMark{{5, 5}, "strong", "text"}};
-  figure.legend = {{"up", Role::second, false, true, "5 4"}};
+  figure.legend = {{"up", Role::second, false, true, "5 4"},
+                   {.text = "between", .role = Role::first, .band = true},
+                   {.text = "three", .role = Role::third, .symbol = Symbol::triangle}};
   figure.data = {{"a", "b_us"}, {{"1", "2,5"}, {"x\"y", ""}}};
   return figure;
 }
@@ -500,6 +502,14 @@ TEST(FigureJson, HasEveryMarkInItsOrder) {
   EXPECT_EQ(json["marks"][4]["from"], (nlohmann::json{5.0, 0.0}));
   EXPECT_EQ(json["x"]["ticks"][1], (nlohmann::json{5.0, "5"}));
   EXPECT_EQ(json["data"]["rows"][0][1], "2,5");
+}
+
+TEST(FigureJson, TheLegendHasDashesBandsAndSymbols) {
+  const auto json = nlohmann::json::parse(figure_json(every_mark()));
+  EXPECT_EQ(json["legend"][0]["dashes"], "5 4");
+  EXPECT_FALSE(json["legend"][0].contains("symbol"));
+  EXPECT_EQ(json["legend"][1]["band"], true);
+  EXPECT_EQ(json["legend"][2]["symbol"], "triangle");
 }
 
 TEST(FigureJson, TheDataAreCsv) { EXPECT_EQ(figure_csv(every_mark()), "a,b_us\r\n1,\"2,5\"\r\n\"x\"\"y\",\r\n"); }

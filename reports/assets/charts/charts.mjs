@@ -76,7 +76,7 @@ function axisOf(axis, name, scale, colours, space) {
   };
 }
 
-/// Shows the meanings of colours and dashes above the figure, as in the static drawing.
+/// Shows the meanings of colours, dashes and symbols above the figure, as in the static drawing.
 function legendOf(figure, place) {
   const list = document.createElement("ul");
   list.className = "legend";
@@ -94,6 +94,14 @@ function legendOf(figure, place) {
   place.append(list);
 }
 
+/// Outlines of the symbols in the legend, inside 16 by 12 pixels.
+const SYMBOLS = {
+  circle: "M2.5 6a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0 -11 0Z",
+  square: "M2.5 .5h11v11h-11Z",
+  diamond: "M2.5 6l5.5 5.5l5.5 -5.5l-5.5 -5.5Z",
+  triangle: "M2.5 11.5h11L8 .5Z",
+};
+
 function swatchOf(entry, figure) {
   const svg = (name, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -105,8 +113,11 @@ function swatchOf(entry, figure) {
   if (entry.line) {
     return svg("line", { x1: 0, y1: 6, x2: 20, y2: 6, class: `cf-line cf-line-${entry.role}`, "stroke-dasharray": entry.dashes ?? "none" });
   }
+  if (entry.symbol) {
+    return svg("path", { d: SYMBOLS[entry.symbol], class: `cf-point cf-${entry.role}` });
+  }
   if (!entry.hatched) {
-    return svg("rect", { width: 16, height: 12, class: `cf-${entry.role}` });
+    return svg("rect", { width: 16, height: 12, class: `${entry.band ? "cf-band " : ""}cf-${entry.role}` });
   }
   const hatched = svg("g", {});
   hatched.append(svg("rect", { x: 0.5, y: 0.5, width: 15, height: 11, class: "cf-hatched", fill: "none" }));
