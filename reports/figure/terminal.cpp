@@ -251,9 +251,11 @@ class Plot {
       grid_.write(first + (last - first - static_cast<int>(characters(text))) / 2, row, text);
       return;
     }
-    const Shade shade = mark.level ? level_shades[std::min<std::size_t>(static_cast<std::size_t>(*mark.level * 5.0), 4)]
-                        : mark.role ? shades[static_cast<std::size_t>(*mark.role)]
-                                    : Shade{"\u00d7", "x"};
+    // A role precedes a level, as in the drawing: ties have both.
+    const Shade shade = mark.role ? shades[static_cast<std::size_t>(*mark.role)]
+                        : mark.level
+                            ? level_shades[std::min<std::size_t>(static_cast<std::size_t>(*mark.level * 5.0), 4)]
+                            : Shade{"\u00d7", "x"};
     for (int column = first; column < last; ++column) {
       grid_.put(column, row, options_.unicode ? shade.unicode : shade.ascii);
     }

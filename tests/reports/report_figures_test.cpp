@@ -549,6 +549,16 @@ TEST(Terminal, EachRowOfALargeMapHasItsLine) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '|'), 64);
 }
 
+TEST(Terminal, TiesWithoutTextAreShadedAsTies) {
+  std::vector<ResultRow> rows;
+  for (std::int64_t i = 1; i <= 18; ++i) {  // Two columns of a cell hold no text; only the first six save enough.
+    rows.push_back(row("serial", 2, 1024 * i, 1000us));
+    rows.push_back(row("commfuse", 2, 1024 * i, i <= 6 ? 800us : 990us));
+  }
+  const std::string text = terminal_plot(saving_map(rows), {.columns = 40, .unicode = false});
+  EXPECT_NE(text.find("2|############~~~~~~~~~~~~~~~~~~~~~~~~"), std::string::npos) << text;
+}
+
 TEST(Terminal, TheSmallestPlotMatchesItsText) {
   const TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
   EXPECT_EQ(terminal_plot(breakdown_figure({&run, 1}), {.columns = 60, .unicode = false}),
