@@ -86,7 +86,8 @@ void set_axes(std::span<const SampledRun> runs, const TimeUnit& unit, Figure& fi
   Duration longest{1};
   for (const SampledRun& run : runs) {
     least = std::min(least, run.sorted.front());
-    longest = std::max(longest, percentile(run.sorted, 999).value);
+    const Estimate highest = percentile(run.sorted, 999);
+    longest = std::max(longest, highest.range ? highest.range->high : highest.value);
     figure.description += fmt::format("{}: median {}, p99 {}. ", run.name, unit.text(percentile(run.sorted, 500).value),
                                       unit.text(percentile(run.sorted, 990).value));
   }

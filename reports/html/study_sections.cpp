@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "model/analysis/percentiles.h"
 #include "model/math/functions.h"
 #include "model/text/decimals.h"
 #include "reports/commas.h"
@@ -31,12 +32,15 @@ std::string jitter_html(const PointStudy& study, Charts& charts) {
   if (study.samples.empty()) {
     return quiet("No percentiles: these results are without jitter. Add --jitter default to the report.");
   }
-  const auto runs = static_cast<std::int64_t>(study.samples.front().sorted.size());
+  const std::vector<Duration>& sorted = study.samples.front().sorted;
+  const auto runs = static_cast<std::int64_t>(sorted.size());
+  constexpr int highest = 999;  // per mille
   return charts.add(distribution_figure(study.samples), "Percentiles of the time") +
-         quiet(
-             fmt::format("{} run{} of each schedule with the same random draws. Bands: the 95% interval of each "
-                         "percentile, by order statistics; the highest percentiles have too few runs for an interval.",
-                         with_commas(runs), runs == 1 ? "" : "s"));
+         quiet(fmt::format(
+             "{} run{} of each schedule with the same random draws. Bands: the 95% interval of each "
+             "percentile, by order statistics{}.",
+             with_commas(runs), runs == 1 ? "" : "s",
+             percentile(sorted, highest).range ? "" : "; the highest percentiles have too few runs for an interval"));
 }
 
 std::string sensitivity_html(const PointStudy& study, Charts& charts) {

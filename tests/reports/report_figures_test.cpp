@@ -126,6 +126,25 @@ TEST(Distribution, ASectionNamesASingleRunInTheSingular) {
       << html;
 }
 
+TEST(Distribution, IntervalsOfManyRunsAreInsideAndNotCalledMissing) {
+  SampledRun run{"serial", std::vector<Duration>(4000, 1000us)};
+  for (std::size_t i = 3990; i < 4000; ++i) {  // ten slow runs: p99.9 is the 3996th, its interval ends in the last five
+    run.sorted[i] = i < 3996 ? 1100us : 2000us;
+  }
+  const Figure figure = distribution_figure({&run, 1});
+  const Estimate highest = percentile(run.sorted, 999);
+  ASSERT_TRUE(highest.range);
+  EXPECT_EQ(highest.value, 1100us);
+  EXPECT_EQ(highest.range->high, 2000us);
+  EXPECT_LT(2000.0, figure.x.high);  // in microseconds
+  PointStudy study{.runs = {traced("serial", SiteKind::ag_gemm, 4)}, .samples = {run}};
+  Charts charts;
+  constexpr std::string_view missing = "the highest percentiles have too few runs for an interval";
+  EXPECT_EQ(study_section(study, "a point", charts).find(missing), std::string::npos);
+  study.samples = {thousand_samples("serial", 1000us)};
+  EXPECT_NE(study_section(study, "a point", charts).find(missing), std::string::npos);
+}
+
 TEST(Distribution, AnIndistinguishablePercentileIsNotAWinner) {
   const std::vector<SampledRun> runs{thousand_samples("serial", 1000us), thousand_samples("sliced", 500us + 1ns),
                                      thousand_samples("commfuse", 500us)};
