@@ -249,10 +249,11 @@ std::string map_csv(std::span<const CrossoverMap> maps) {
       place_columns);
   for (const CrossoverMap& map : maps) {
     for (const MapCell& cell : map.cells) {
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner,
-                          to_microseconds(cell.time), cell.second, optional_number(cell.saved),
-                          optional_number(cell.of_serial), !cell.wins(), fmt::join(cell.tied, "+"),
-                          optional_number(cell.probability), cell.baseline, optional_number(cell.of_baseline));
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), csv_text(cell.winner),
+                          to_microseconds(cell.time), csv_text(cell.second), optional_number(cell.saved),
+                          optional_number(cell.of_serial), !cell.wins(),
+                          csv_text(fmt::format("{}", fmt::join(cell.tied, "+"))), optional_number(cell.probability),
+                          csv_text(cell.baseline), optional_number(cell.of_baseline));
     }
   }
   return text;
@@ -264,8 +265,9 @@ std::string crossings_csv(std::span<const CrossoverMap> maps) {
     for (const Crossing& crossing : map.crossings) {
       const std::size_t next = crossing.place[index_of(crossing.axis)] + 1;
       text += fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, crossing.place), name_of(crossing.axis),
-                          csv_text(map.values(crossing.axis)[next].text), crossing.below, crossing.above,
-                          crossing.at ? csv_text(crossing_value(map, crossing)) : "", crossing.clear);
+                          csv_text(map.values(crossing.axis)[next].text), csv_text(crossing.below),
+                          csv_text(crossing.above), crossing.at ? csv_text(crossing_value(map, crossing)) : "",
+                          crossing.clear);
     }
   }
   return text;

@@ -226,6 +226,15 @@ TEST(Maps, LongLabelsWidenTheirColumn) {
       << text;
 }
 
+TEST(Maps, CsvQuotesNamesWithCommas) {
+  const std::vector rows{row("serial", "", 1000us, 1024), row("my, flux", "", 500us, 1024),
+                         row("serial", "", 1000us, 2048), row("my, flux", "", 2000us, 2048)};
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  EXPECT_NE(map_csv(maps).find(",\"my, flux\",500,serial,0.5,"), std::string::npos) << map_csv(maps);
+  EXPECT_NE(map_csv(maps).find(",serial,1000,\"my, flux\",0.5,"), std::string::npos) << map_csv(maps);
+  EXPECT_NE(crossings_csv(maps).find(",seq,2K,\"my, flux\",serial,"), std::string::npos) << crossings_csv(maps);
+}
+
 TEST(Maps, LargeValuesHaveNoExponent) {
   const auto value_at = [](MapValue below, double at) {
     CrossoverMap map;
