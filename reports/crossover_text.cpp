@@ -24,6 +24,9 @@ constexpr std::size_t max_changes = 24;
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
+/// Returns whether the values of an axis are counts, which have digits in CSV and JSON.
+bool is_count(MapAxis axis) { return axis == MapAxis::seq || axis == MapAxis::ranks; }
+
 /// Formats "co 12/38": the winner, and the percentages of time that it saves against the next best strategy and against
 /// the baseline. Begins with "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
@@ -188,8 +191,7 @@ Json place_json(const CrossoverMap& map, const MapPlace& place) {
   Json json;
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::seq, MapAxis::link, MapAxis::network}) {
     const MapValue& value = map.values(axis)[place[index_of(axis)]];
-    const bool is_count = axis == MapAxis::seq || axis == MapAxis::ranks;
-    json[std::string{name_of(axis)}] = is_count ? Json(static_cast<std::int64_t>(value.value)) : Json(value.text);
+    json[std::string{name_of(axis)}] = is_count(axis) ? Json(static_cast<std::int64_t>(value.value)) : Json(value.text);
   }
   return json;
 }
@@ -263,11 +265,11 @@ std::string crossings_csv(std::span<const CrossoverMap> maps) {
   std::string text = fmt::format("{},axis,next,winner,winner_next,at,clear\r\n", place_columns);
   for (const CrossoverMap& map : maps) {
     for (const Crossing& crossing : map.crossings) {
-      const std::size_t next = crossing.place[index_of(crossing.axis)] + 1;
+      const MapValue& next = map.values(crossing.axis)[crossing.place[index_of(crossing.axis)] + 1];
       text += fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, crossing.place), name_of(crossing.axis),
-                          csv_text(map.values(crossing.axis)[next].text), csv_text(crossing.below),
-                          csv_text(crossing.above), crossing.at ? csv_text(crossing_value(map, crossing)) : "",
-                          crossing.clear);
+                          is_count(crossing.axis) ? fmt::format("{}", next.value) : csv_text(next.text),
+                          csv_text(crossing.below), csv_text(crossing.above),
+                          crossing.at ? csv_text(crossing_value(map, crossing)) : "", crossing.clear);
     }
   }
   return text;

@@ -232,7 +232,7 @@ TEST(Maps, CsvQuotesNamesWithCommas) {
   const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
   EXPECT_NE(map_csv(maps).find(",\"my, flux\",500,serial,0.5,"), std::string::npos) << map_csv(maps);
   EXPECT_NE(map_csv(maps).find(",serial,1000,\"my, flux\",0.5,"), std::string::npos) << map_csv(maps);
-  EXPECT_NE(crossings_csv(maps).find(",seq,2K,\"my, flux\",serial,"), std::string::npos) << crossings_csv(maps);
+  EXPECT_NE(crossings_csv(maps).find(",seq,2048,\"my, flux\",serial,"), std::string::npos) << crossings_csv(maps);
 }
 
 TEST(Maps, LargeValuesHaveNoExponent) {
