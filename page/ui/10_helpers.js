@@ -87,13 +87,15 @@ function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
+const CERTAIN = 0.995; // from here on the engine says "over 99%": the model cannot be more certain
+
 /// Returns a probability in the words that the engine uses.
 function sure(probability) {
-  return probability > 0.99 ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
+  return probability >= CERTAIN ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
 }
 
 /// Returns a probability for a cell of a table.
-const chanceText = (probability) => (probability > 0.99 ? "> 99%" : probability < 0.01 ? "< 1%" : percent(probability, 0));
+const chanceText = (probability) => (probability >= CERTAIN ? "> 99%" : probability <= 1 - CERTAIN ? "< 1%" : percent(probability, 0));
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const COLOURS = [

@@ -226,7 +226,7 @@ const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0
 
 /// Returns a chance such as "92%", and never a certainty that 2,000 draws cannot show.
 function chance(probability) {
-  return probability > 0.99 ? "over 99%" : probability < 0.01 ? "below 1%" : percent(probability, 0);
+  return probability >= CERTAIN ? "over 99%" : probability <= 1 - CERTAIN ? "below 1%" : percent(probability, 0);
 }
 
 /// Returns the limits of a plan in words, or "".

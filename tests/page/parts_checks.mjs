@@ -115,6 +115,9 @@ export async function checkWords(page, checks) {
   await expectValue('[3e5, 1e3, 1500, 2e3, 1e6, 1.5e6, 2e9, 50].map((amount) => tickMoney(amount, "$"))', ["$300k", "$1k", "$1.5k", "$2k", "$1M", "$1.5M", "$2B", "$50"]);
   await expectValue('[0.6406, 20021.6, 999999, 1.2813e6].map((amount) => money(amount, "$"))', ["$0.64", "$20.0k", "$1.00M", "$1.28M"]);
   await expectValue("new Set(TICKS.flatMap((tick) => [1e3, 1e4, 1e5, 1e6, 1e9].map((power) => tickMoney(tick * power, \"$\")))).size", 30);
+  await expectValue("[0.994, 0.995].map(sure)", ["99% sure", "over 99% sure"]); // as `run` and `plan` say it
+  await expectValue("[0.004, 0.006, 0.994, 0.996].map(chanceText)", ["< 1%", "1%", "99%", "> 99%"]);
+  await expectValue("[0.004, 0.006, 0.994, 0.996].map(chance)", ["below 1%", "1%", "99%", "over 99%"]);
   const run = (gpus, confidence, cost, days) => ({ gpus, kind: "h100", confidence, cost: { value: cost }, days: { value: days } });
   const runs = JSON.stringify([run(8, 0.7, 20000, 37.2), run(16, 1, 20200, 18.8), run(32, 1, 20400, 9.5)]);
   await expectValue(`planHeadline(${runs}[0], { asked: { deadline_days: 40 } }, "$")`, "8 h100, 70% sure to meet the deadline: 37.2 days, $20.0k.");
