@@ -297,7 +297,7 @@ function surerSentence(best, runs, currency, shortest = false) {
   if (!surer) {
     return "";
   }
-  const share = surer.cost.value / best.cost.value - 1;
+  const share = best.cost.value > 0 ? surer.cost.value / best.cost.value - 1 : 0;
   const difference = percent(Math.abs(share));
   const cost = Number.parseFloat(difference) === 0 ? "the same money" : `${difference} ${share < 0 ? "less" : "more"} money`;
   const what = `${daysText(surer.days.value)} days, ${money(surer.cost.value, currency)}`;
@@ -358,14 +358,16 @@ function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink the text of a wide chart.
   const { deadline_days: deadline, budget } = plan.asked;
+  // A logarithmic axis has no place for a free run, which is drawn at the edge.
   const range = (of, limit) => {
-    const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])];
-    return [Math.min(...values) / 1.08, Math.max(...values) * 1.08];
+    const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])].filter((value) => value > 0);
+    return values.length > 0 ? [Math.min(...values) / 1.08, Math.max(...values) * 1.08] : [0.5, 2];
   };
   const [d0, d1] = range((run) => run.days, deadline);
   const [c0, c1] = range((run) => run.cost, budget);
-  const x = (days) => left + (Math.log(days / d0) / Math.log(d1 / d0)) * (wide - left - 16);
-  const y = (cost) => high - bottom - (Math.log(cost / c0) / Math.log(c1 / c0)) * (high - bottom - 16);
+  const share = (value, from, to) => Math.log(Math.max(value, from) / from) / Math.log(to / from);
+  const x = (days) => left + share(days, d0, d1) * (wide - left - 16);
+  const y = (cost) => high - bottom - share(cost, c0, c1) * (high - bottom - 16);
   const steps = (from, to) =>
     (to / from < 8 ? TICKS : [1, 2, 5])
       .flatMap((factor) => Array.from({ length: 14 }, (_, i) => factor * 10 ** (i - 3)))

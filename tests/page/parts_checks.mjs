@@ -126,6 +126,9 @@ export async function checkWords(page, checks) {
   await expectValue(`planHeadline(${runs}[0], { asked: { deadline_days: null, budget: 3e4 } }, "$")`, "8 h100, 70% sure to meet the budget: 37.2 days, $20.0k.");
   await expectValue(`surerSentence(${runs}[0], ${runs}, "$")`, "To be over 99% sure, take 16 h100 for 1.0% more money: 18.8 days, $20.2k.");
   const texts = (changes) => JSON.stringify({ tokens: "2T", gpus: "h100", price: "2.80", deadline: "90d", available: "", budget: "", ...changes });
+  await expectValue(`surerSentence(${JSON.stringify(run(8, 0.7, 0, 37.2))}, ${JSON.stringify([run(16, 1, 0, 18.8)])}, "$")`, "To be over 99% sure, take 16 h100 for the same money: 18.8 days, $0.00.");
+  const free = JSON.stringify([{ gpus: 8, kind: "h100", cost: { value: 0, low: 0, high: 0 }, days: { value: 10, low: 8, high: 12 } }]);
+  await expectValue(`planChart(${free}, { asked: { deadline_days: 40 } }, "$").outerHTML.includes("NaN")`, false); // a price of 0
   await expectValue(`planMistake(${texts({})})`, "");
   await expectValue(`planMistake(${texts({ gpus: "1024 h100" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 1024 under \u201cGPUs available\u201d");
   await expectValue(`planMistake(${texts({ gpus: "256" })})`, "Kind of GPU: a plan finds how many GPUs it takes; write h100 here, and 256 under \u201cGPUs available\u201d");
