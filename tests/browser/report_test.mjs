@@ -98,6 +98,7 @@ async function checkTable(page) {
     const wrong = csv.filter((row, i) => name in saved[i] && row[name] !== "" && Number(row[name]) !== Number(saved[i][name]));
     checks.equal(wrong.length, 0, `${name} is the same in the page and in the CSV`);
   }
+  checks.equal(await page.value('csvOf(["a"], [["=1+1"], ["-0.5"], ["-x,y"], [-2]])'), "a\r\n'=1+1\r\n-0.5\r\n\"'-x,y\"\r\n-2\r\n", "no text is a formula");
   const shown = await page.value('commfuseReport.table.columns.map((c) => commfuseReport.table.shown(c, 0))');
   const first = await page.value('[...document.querySelectorAll("#first-rows tbody tr:not(.point)")][0].innerText.trim().split(/\\s*\\t\\s*/)');
   const at = await page.value('commfuseReport.table.columns.findIndex((c) => c.name === "makespan_us")');

@@ -119,9 +119,12 @@ function timeUnit(longestPs) {
 
 const percent = (share) => `${fixed(100 * share, 1)}%`;
 
-/// Returns a cell of CSV by RFC 4180.
+/// Returns a cell of CSV by RFC 4180. Like the program's CSV, it puts a quote before a text that a spreadsheet would
+/// take for a formula.
 function csvCell(value) {
-  const text = String(value ?? "");
+  const plain = String(value ?? "");
+  const isFormula = /^[=+\-@\t\r]./s.test(plain) && !Number.isFinite(Number(plain));
+  const text = isFormula ? `'${plain}` : plain;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
