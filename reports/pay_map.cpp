@@ -102,7 +102,9 @@ std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule) {
       }
     }
     remaining = std::move(other_settings);
-    if (names.empty()) {
+    const bool has_serial =
+        std::ranges::any_of(same_setting, [](const ResultRow* row) { return row->strategy == "serial"; });
+    if (names.empty() || !has_serial) {
       continue;
     }
     text += (text.empty() ? "" : "\n") + wrapped(setting_heading(first), "", "  ") +

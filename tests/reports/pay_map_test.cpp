@@ -92,6 +92,11 @@ TEST(PayMap, ContinuesBelowWhatEightyColumnsHold) {
             "~ is a tie; a win needs 3% and a probability of 80%.\n");
 }
 
+TEST(PayMap, IsEmptyWithoutSerial) {
+  const std::vector rows{implemented(790us, 0.95, 1024), row("commfuse", 500us, 1024)};
+  EXPECT_EQ(pay_maps(rows, {}), "");
+}
+
 TEST(PayMap, IsEmptyWithoutImplementations) {
   const std::vector rows{row("serial", 1000us, 1024), row("fused_kernel", 500us, 1024)};
   EXPECT_EQ(pay_maps(rows, {}), "");
