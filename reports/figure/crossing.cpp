@@ -75,38 +75,55 @@ Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
   return figure;
 }
 
-bool at_first_bandwidths(const MapCell& cell) {
-  return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
-}
-
-/// Names the bandwidths of the figure if the map has several: "links x0.25 (the lowest of 5 rates): ".
-std::string first_bandwidths(const CrossoverMap& map) {
-  std::string text;
-  for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
-    const std::size_t rates = map.values(axis).size();
-    text += rates < 2 ? std::string{}
-                      : fmt::format("{}{} (the lowest of {} rates)", text.empty() ? "" : ", ",
-                                    value_in_words(map, axis, 0), rates);
+/// The bandwidths of a figure: the lowest that have a cell. A map may lack the pair of both lowest, as where an axis
+/// varies links and network together.
+class ShownBandwidths {
+ public:
+  explicit ShownBandwidths(const CrossoverMap& map) : map_(map) {
+    const auto lowest = std::ranges::min_element(map.cells, {}, rates_of);
+    shown_ = lowest == map.cells.end() ? Rates{} : rates_of(*lowest);
   }
-  return text.empty() ? text : text + ": ";
-}
+
+  [[nodiscard]] bool include(const MapCell& cell) const { return rates_of(cell) == shown_; }
+
+  /// Names the bandwidths if the map has several: "links x0.25 (the lowest of 5 rates): ".
+  [[nodiscard]] std::string in_words() const {
+    std::string text;
+    for (const auto& [axis, index] : {std::pair(MapAxis::link, shown_.first), {MapAxis::network, shown_.second}}) {
+      const std::size_t rates = map_.values(axis).size();
+      text += rates < 2 ? std::string{}
+                        : fmt::format("{}{} ({} of {} rates)", text.empty() ? "" : ", ",
+                                      value_in_words(map_, axis, index), index == 0 ? "the lowest" : "one", rates);
+    }
+    return text.empty() ? text : text + ": ";
+  }
+
+ private:
+  using Rates = std::pair<std::size_t, std::size_t>;  // indices of link and network
+  static Rates rates_of(const MapCell& cell) {
+    return {cell.place[index_of(MapAxis::link)], cell.place[index_of(MapAxis::network)]};
+  }
+
+  const CrossoverMap& map_;
+  Rates shown_;
+};
 
 Pays pays_of(const MapSaving& saving) {
   return saving.is_close ? Pays::close : saving.saved > 0.0 ? Pays::yes : Pays::no;
 }
 
 /// Returns "commfuse wins 12 of 15 points, serial 1, 2 tie", or "commfuse wins the only point".
-std::string winners_title(const CrossoverMap& map) {
+std::string winners_title(const CrossoverMap& map, const ShownBandwidths& bandwidths) {
   std::vector<std::pair<std::size_t, std::string>> wins;
   std::size_t points = 0;
   std::size_t ties = 0;
   for (const MapCell& cell : map.cells) {
-    points += at_first_bandwidths(cell) ? 1 : 0;
-    ties += at_first_bandwidths(cell) && !cell.wins() ? 1 : 0;
+    points += bandwidths.include(cell) ? 1 : 0;
+    ties += bandwidths.include(cell) && !cell.wins() ? 1 : 0;
   }
   for (const std::string& strategy : map.strategies) {
     const auto is_won = [&](const MapCell& cell) {
-      return at_first_bandwidths(cell) && cell.wins() && cell.winner == strategy;
+      return bandwidths.include(cell) && cell.wins() && cell.winner == strategy;
     };
     wins.emplace_back(std::ranges::count_if(map.cells, is_won), strategy);
   }
@@ -274,25 +291,26 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference,
 }  // namespace
 
 Figure winner_figure(const CrossoverMap& map, std::string id) {
+  const ShownBandwidths bandwidths(map);
   const ShownAxis sequences(map.values(MapAxis::seq));
   const ShownAxis rank_counts(map.values(MapAxis::ranks));
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
-  figure.title = first_bandwidths(map) + winners_title(map);
+  figure.title = bandwidths.in_words() + winners_title(map, bandwidths);
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
     const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
-      return at_first_bandwidths(cell) && cell.wins() && cell.winner == map.strategies[i];
+      return bandwidths.include(cell) && cell.wins() && cell.winner == map.strategies[i];
     });
     figure.legend.push_back({fmt::format("{}{}: {}", wins ? "" : "\u2248 ", names[i], map.strategies[i]),
                              wins ? style_of(i).role : Role::tie});
   }
-  if (std::ranges::any_of(map.cells, [](const MapCell& cell) { return at_first_bandwidths(cell) && !cell.wins(); })) {
+  if (std::ranges::any_of(map.cells, [&](const MapCell& cell) { return bandwidths.include(cell) && !cell.wins(); })) {
     figure.legend.push_back({"\u2248 a tie; the cell names the fastest of the tied strategies", Role::tie});
   }
   for (const MapCell& cell : map.cells) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
     const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
-    if (!at_first_bandwidths(cell) || !x || !y) {
+    if (!bandwidths.include(cell) || !x || !y) {
       continue;
     }
     const auto strategy = static_cast<std::size_t>(
@@ -318,6 +336,7 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
 }
 
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
+  const ShownBandwidths bandwidths(map);
   const ShownAxis sequences(map.values(MapAxis::seq));
   const ShownAxis rank_counts(map.values(MapAxis::ranks));
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
@@ -327,7 +346,7 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   SavingTally tally;
   SavingScale scale(baseline);
   for (const MapCell& cell : map.cells) {
-    if (cell.saving && at_first_bandwidths(cell)) {
+    if (cell.saving && bandwidths.include(cell)) {
       tally.add(cell.saving->saved, pays_of(*cell.saving));
       scale.add(cell.saving->saved, pays_of(*cell.saving));
     }
@@ -340,7 +359,7 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
     const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
     const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
     const std::optional<MapSaving>& saving = cell.saving;
-    if (!saving || !at_first_bandwidths(cell) || !x || !y) {
+    if (!saving || !bandwidths.include(cell) || !x || !y) {
       continue;
     }
     const std::size_t rank_index = cell.place[index_of(MapAxis::ranks)];
@@ -358,7 +377,7 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
                                 fmt::format("{}", saving->saved)});
     figure.marks.emplace_back(std::move(mark));
   }
-  figure.title = first_bandwidths(map) + savings_title(count, baseline);
+  figure.title = bandwidths.in_words() + savings_title(count, baseline);
   figure.description = figure.title + "; the data list every cell.";
   figure.scale = scale.scale();
   if (count.close > 0) {

@@ -13,12 +13,12 @@
 
 namespace commfuse::reports {
 
-/// Draws the winners by sequence length and ranks, at the lowest bandwidths of the map, which the title names if there
-/// are several; ties are grey. Requires a map of several points.
+/// Draws the winners by sequence length and ranks, at the lowest bandwidths that have a result, which the title names
+/// if there are several; ties are grey. Requires a map of several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
-/// Draws the map of the time that the fastest schedule with overlap saves against the baseline (MapSaving), at the
-/// lowest bandwidths; ties are grey. Returns nothing if no point has both.
+/// Draws the map of the time that the fastest schedule with overlap saves against the baseline (MapSaving), at the same
+/// bandwidths; ties are grey. Returns nothing if no point of these has both.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
 /// Draws the time of the best other strategy divided by the time of `strategy`, a line for each number of ranks (at

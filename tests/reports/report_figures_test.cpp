@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 
 #include "model/text/plain_text.h"
 #include "reports/crossover.h"
@@ -327,6 +328,25 @@ TEST(WinnerMap, NamesItsBandwidthIfTheMapHasSeveral) {
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(winner_figure(maps[0]).title, "links x1 (the lowest of 2 rates): commfuse wins 1 of 2 points, serial 1");
   EXPECT_TRUE(saving_figure(maps[0])->title.starts_with("links x1 (the lowest of 2 rates): Overlap saves a median "));
+}
+
+TEST(WinnerMap, ShowsBandwidthsThatHaveResults) {
+  std::vector<ResultRow> rows;
+  for (const auto& [links, link_rate, network, network_rate] :
+       {std::tuple("x1", 100e9, "x2", 50e9), std::tuple("x2", 200e9, "x1", 25e9)}) {
+    for (const auto& [strategy, time] : {std::pair("serial", 1000us), std::pair("commfuse", 800us)}) {
+      rows.push_back(row(strategy, 2, 1024, time));
+      rows.back().link_bandwidth = links;
+      rows.back().link_rate = link_rate;
+      rows.back().network_bandwidth = network;
+      rows.back().network_rate = network_rate;
+    }
+  }
+  const CrossoverMap map = maps_of(std::span<const ResultRow>(rows)).at(0);
+  const std::string bandwidths = "links x1 (the lowest of 2 rates), network x2 (one of 2 rates): ";
+  EXPECT_EQ(winner_figure(map).title, bandwidths + "commfuse wins the only point");
+  EXPECT_EQ(marks_of<CellMark>(winner_figure(map)).size(), 1U);
+  EXPECT_EQ(saving_figure(map).value().title, bandwidths + "Overlap saves 20.0% of serial's time at the only point");
 }
 
 /// Returns serial, which takes 1000 us, and commfuse, at two bandwidths of one point.
