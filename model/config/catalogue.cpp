@@ -262,4 +262,14 @@ std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path) 
   return is_file ? fs::absolute(name_or_path).lexically_normal().string() : name_or_path;
 }
 
+std::string beside_file(const fs::path& file, Catalogue catalogue, std::string_view name_or_path) {
+  const fs::path path(name_or_path);
+  const fs::path folder = file.parent_path();
+  if (!is_path(catalogue, name_or_path) || path.is_absolute() || folder.empty()) {
+    return std::string(name_or_path);
+  }
+  const std::string joined = (folder / path).lexically_normal().string();
+  return joined.find('/') == std::string::npos ? "./" + joined : joined;  // "./" makes it a path, not a name.
+}
+
 }  // namespace commfuse

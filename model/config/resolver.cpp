@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "model/config/meant.h"
@@ -46,17 +47,8 @@ std::string unknown_key(std::string_view key) {
   return fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key));
 }
 
-bool names_path(Catalogue catalogue, std::string_view text) {
-  try {
-    return find_config(catalogue, text) == std::filesystem::path(text);
-  } catch (const ConfigError&) {
-    return false;  // The check of the name reports an unknown one.
-  }
-}
-
 /// Resolves each path in a value from a file against the file's folder; leaves any other text unchanged.
 std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
-  namespace fs = std::filesystem;
   if (field.type == FieldType::names && text.find(',') != std::string_view::npos) {
     std::vector<std::string> names;
     for (const std::string_view name : split_list(text)) {
@@ -64,15 +56,13 @@ std::string from_folder_of(const std::string& file, const Field& field, std::str
     }
     return fmt::format("{}", fmt::join(names, ","));
   }
-  const fs::path path(text);
-  const fs::path folder = fs::path(file).parent_path();
-  const bool may_be_path = field.type == FieldType::name || field.type == FieldType::names;
-  const bool is_path = may_be_path && names_path(field.catalogue, text);
-  if (!is_path || path.is_absolute() || folder.empty()) {
+  if (field.type != FieldType::name && field.type != FieldType::names) {
     return std::string(text);
   }
-  const std::string joined = (folder / path).lexically_normal().string();
-  return joined.find('/') == std::string::npos ? "./" + joined : joined;  // "./" makes it a path, not a name.
+  std::string path = beside_file(file, field.catalogue, text);
+  std::error_code error;
+  const bool is_id = field.catalogue == Catalogue::models && is_hf_id(text) && !std::filesystem::exists(path, error);
+  return is_id ? std::string(text) : path;
 }
 
 /// Returns "path:line:col" of an entry's key.

@@ -114,6 +114,21 @@ TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
   EXPECT_EQ(resolver.finish().text("model"), "./mine.yaml");
 }
 
+TEST_F(ResolverTest, AnIdOfHuggingFaceInAFileIsNoPath) {
+  fs::create_directories("sub/acme/tiny");
+  write("sub/a.yaml", "model: meta-llama/Llama-3.1-70B\n");
+  write("sub/b.yaml", "model: acme/tiny\n");
+  write("sub/c.yaml", "model: acme/absent\n");
+  Resolver resolver;
+  resolver.read_file("sub/a.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "llama-3.1-70b");
+  write("sub/acme/tiny/config.json", "{}");
+  resolver.read_file("sub/b.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "./sub/acme/tiny/config.json");
+  resolver.read_file("sub/c.yaml");
+  EXPECT_EQ(mistakes(resolver).find("sub/c.yaml:1:8: 'acme/absent' is not a file here"), 0U) << mistakes(resolver);
+}
+
 TEST_F(ResolverTest, EachPathInAListStartsAtTheFolderOfTheFile) {
   fs::create_directories("sub/deeper");
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/implementations/flux.yaml", "sub/mine.yaml");
