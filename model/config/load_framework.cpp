@@ -84,7 +84,7 @@ void note_uncovered_sites(YamlMap map, const Framework& framework) {
   }
 }
 
-void read_tensor(YamlMap map, Framework& into) {
+void read_tensor(const YamlFile& file, YamlMap map, Framework& into) {
   const std::string word = map.text("overlap", "none");
   into.tensor_overlap = find_strategy(word);
   if (into.tensor_overlap == nullptr && word != "none" && !word.empty()) {
@@ -102,7 +102,8 @@ void read_tensor(YamlMap map, Framework& into) {
                   "overlap already determines how GEMMs overlap collectives; write overlap: none, or remove this line");
     }
     try {
-      into.implementation = name.empty() ? nullptr : load_implementation(name);
+      into.implementation =
+          name.empty() ? nullptr : load_implementation(beside_file(file.path(), Catalogue::implementations, name));
     } catch (const ConfigError& error) {
       map.mistake("implementation", error.what());
     }
@@ -204,7 +205,7 @@ Framework load_framework(std::string_view name_or_path) {
   loaded.summary = root.text("summary");
   read_host(root.map("host"), loaded);
   read_kernels(root.map("kernels"), loaded);
-  read_tensor(root.map("tensor_parallel"), loaded);
+  read_tensor(file, root.map("tensor_parallel"), loaded);
   if (const std::optional<YamlMap> settings = root.optional_map("settings")) {
     read_settings(*settings, loaded);
   }

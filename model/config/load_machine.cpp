@@ -52,14 +52,14 @@ GemmParameters read_gemm(YamlMap map) {
   return gemm;
 }
 
-void read_matrix_units(YamlMap map, Accelerator& accelerator) {
+void read_matrix_units(const YamlFile& file, YamlMap map, Accelerator& accelerator) {
   bool has_unit = false;
   for (const DType dtype : all_dtypes) {
     if (std::optional<YamlMap> unit = map.optional_map(name_of(dtype))) {
       has_unit = true;
       accelerator.matrix_units[index_of(dtype)] = MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
                                                              .gemm = read_gemm(unit->map("gemm")),
-                                                             .kernel_choice = read_kernel_choice(*unit),
+                                                             .kernel_choice = read_kernel_choice(file, *unit),
                                                              .fit = read_fit_scope(*unit)};
     }
   }
@@ -68,7 +68,7 @@ void read_matrix_units(YamlMap map, Accelerator& accelerator) {
   }
 }
 
-Accelerator read_accelerator(YamlMap map) {
+Accelerator read_accelerator(const YamlFile& file, YamlMap map) {
   Accelerator accelerator;
   read_described(map, accelerator);
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
@@ -83,7 +83,7 @@ Accelerator read_accelerator(YamlMap map) {
   if (std::optional<YamlMap> decoding = map.optional_map("decode_attention_fp8")) {
     accelerator.decode_attention_fp8->fit = read_fit_scope(*decoding);
   }
-  read_matrix_units(map.map("matrix_units"), accelerator);
+  read_matrix_units(file, map.map("matrix_units"), accelerator);
   return accelerator;
 }
 
@@ -440,7 +440,7 @@ Planned read_hardware(YamlFile& file) {
   read_known_as(root, machine.known_as);
   machine.executor = root.optional_value("executor") ? root.text("executor") : "";
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
-  machine.accelerator = read_accelerator(root.map("accelerator"));
+  machine.accelerator = read_accelerator(file, root.map("accelerator"));
   machine.link = read_link(root.map("link"));
   planned.plan = read_node_plan(file, root, machine);
   planned.plan.host_link = read_host_link(root);

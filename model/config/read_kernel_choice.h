@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// Reads the optional field `kernel_choice` of `unit`, the map of one dtype; returns null when it is absent. Mistakes
-/// are noted in the file.
-std::shared_ptr<const KernelChoice> read_kernel_choice(YamlMap unit);
+/// Reads the optional field `kernel_choice` of `unit`, the map of one dtype in `file`; returns null when it is absent.
+/// Mistakes are noted in the file.
+std::shared_ptr<const KernelChoice> read_kernel_choice(const YamlFile& file, YamlMap unit);
 
 }  // namespace commfuse

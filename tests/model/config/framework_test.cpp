@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
@@ -84,6 +85,15 @@ TEST_F(FrameworkTest, EveryFileOfTheCatalogueLoadsUnderItsOwnName) {
     EXPECT_EQ(framework.name, name);
     EXPECT_FALSE(framework.summary.empty()) << name;
   }
+}
+
+TEST_F(FrameworkTest, APathOfAnImplementationStartsAtTheFolder) {
+  std::filesystem::create_directory("sub");
+  std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/configs/implementations/flux.yaml", "sub/mine.yaml");
+  std::ofstream("sub/loom.yaml") << with("implementation: flux", "implementation: ./mine.yaml");
+  const Framework loom = load_framework("sub/loom.yaml");
+  ASSERT_NE(loom.implementation, nullptr);
+  EXPECT_EQ(loom.implementation->name, "flux");
 }
 
 TEST_F(FrameworkTest, LoadsEveryKeyOfTheExample) {

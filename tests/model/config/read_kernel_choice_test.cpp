@@ -61,6 +61,16 @@ TEST(ReadKernelChoice, TheNameOfAnotherFileMayBeAPath) {
             bf16_of(load_machine("h100-sxm")).kernel_choice->factors);
 }
 
+TEST(ReadKernelChoice, APathStartsAtTheFolderOfTheFile) {
+  const OwnFolder folder;
+  write_machine("      kernel_choice: {as: ./a100.yaml/bf16}\n");
+  std::filesystem::create_directory("sub");
+  std::filesystem::rename("machine.yaml", "sub/machine.yaml");
+  std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml", "sub/a100.yaml");
+  EXPECT_EQ(bf16_of(load_machine("sub/machine.yaml")).kernel_choice->factors,
+            bf16_of(load_machine("a100-sxm-80")).kernel_choice->factors);
+}
+
 TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
   const OwnFolder folder;
   const Accelerator plain = load_machine("h20-sxm").accelerator;
