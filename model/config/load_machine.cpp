@@ -518,6 +518,9 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
     wire_up(root, machine, plan);
     join_groups(network, machine);
   }
+  if (!file.has_mistakes() && has_wires) {
+    check_node_wires(root, machine, plan);
+  }
   file.finish();
   return std::move(machine);
 }

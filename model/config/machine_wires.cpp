@@ -183,6 +183,18 @@ std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_
   return wires;
 }
 
+/// Returns true if the wires of a node distinguish its pairs of GPUs.
+bool has_pairs(const Machine& machine, const TopologyPlan& plan) {
+  return (plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1;
+}
+
+/// Notes that a rate of the hardware exceeds the wires that this file gives its nodes.
+void refuse_topology(YamlMap root, std::string_view key, BytesPerSecond rate, std::string_view limit) {
+  root.map("topology")
+      .mistake("kind", fmt::format("{0} is {1}, but {2}; correct the topology, or lower {0} of the hardware", key,
+                                   format_bandwidth(rate), limit));
+}
+
 /// Returns the highest rate among all pairs of the first node.
 BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node) {
   BytesPerSecond fastest;
@@ -233,10 +245,16 @@ void check_node_rates(YamlMap root, const Machine& machine) {
 }
 
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
-  if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
-    const GroupRates rates(*machine.topology, machine.gpus_per_node);
-    check_rate(root.map("link").map("collective"), "rate", machine.link.collective.rate.value,
-               {rates.alone(machine.gpus_per_node), "the topology gives a GPU"});
+  if (!has_pairs(machine, plan)) {
+    return;
+  }
+  const BytesPerSecond limit = GroupRates(*machine.topology, machine.gpus_per_node).alone(machine.gpus_per_node);
+  const BytesPerSecond rate = machine.link.collective.rate.value;
+  if (root.has("link")) {
+    check_rate(root.map("link").map("collective"), "rate", rate, {limit, "the topology gives a GPU"});
+  } else if (rate.value > rounding * limit.value) {
+    refuse_topology(root, "link.collective.rate", rate,
+                    fmt::format("this topology gives a GPU only {}", format_bandwidth(limit)));
   }
 }
 
@@ -282,9 +300,15 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
                                                     : "put all bridges under one root"));
     return;
   }
-  if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {
+  if (const BytesPerSecond peer = machine.link.peer.rate.value; has_pairs(machine, plan)) {
     const BytesPerSecond limit = fastest_pair(topology, machine.gpus_per_node);
-    if (peer.value > rounding * limit.value) {
+    const bool is_faster = peer.value > rounding * limit.value;
+    if (is_faster && !plan.wires) {
+      refuse_topology(root, "link.peer.rate", peer,
+                      fmt::format("no pair of this topology has more than {}", format_bandwidth(limit)));
+      return;
+    }
+    if (is_faster) {
       root.map("topology")
           .mistake(
               "file",

@@ -19,8 +19,8 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
 /// Checks that exchanges and collectives of a node are no faster than its GPUs' links. Notes a mistake.
 void check_node_rates(YamlMap root, const Machine& machine);
 
-/// Checks that collectives of a node are no faster than the wires of its topology. Notes a mistake. Requires connected
-/// wires (wire_up).
+/// Checks that collectives of a node are no faster than the wires of its topology. Notes a mistake, at the topology if
+/// another file has the link. Requires connected wires (wire_up).
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
 /// Returns the most that each GPU can send in an all-to-all over this many GPUs of every node, each of which sends for

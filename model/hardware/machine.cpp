@@ -121,6 +121,10 @@ void require_gpu(const Machine& machine, int gpu) {
 
 void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan) {
   auto topology = std::make_shared<const Topology>(build_topology(*plan));
+  machine.pair_peers = nullptr;  // a machine that was connected before may have had other wires
+  machine.group_collectives = nullptr;
+  machine.strided_rates = nullptr;
+  machine.segments = nullptr;
   if ((plan->wires || plan->kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
     const GroupRates rates(*topology, machine.gpus_per_node);
     const auto strided = std::make_shared<StridedRates>(rates, machine.gpus_per_node);

@@ -512,6 +512,43 @@ TEST_F(LoadMachineTest, AllToAllsOverNodesSendHalfTheirDataThroughNics) {
   EXPECT_EQ(collective_across(fast, 1).all_to_all->large.rate.value, BytesPerSecond{50e9});
 }
 
+TEST_F(LoadMachineTest, WiresThatAClusterGivesCarryTheLinksOfItsNodes) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  const auto with_wires = [&](const std::string& lines) {
+    return refusal(
+        cluster, "\nnetwork:",
+        "\ntopology:\n  " + lines + "\n  hop_latency: {value: 0 us, provenance: \"prior: a test\"}\nnetwork:");
+  };
+  const std::string place = "machine.yaml:" + std::to_string(line_of(cluster, "\nnetwork:") + 2) + ":9: ";
+  EXPECT_EQ(with_wires("kind: ring"),
+            place +
+                "link.peer.rate is 361 GB/s, but no pair of this topology has more than 225 GB/s; correct the "
+                "topology, or lower link.peer.rate of the hardware");
+  const auto tree = [](const std::string& gpus_per_bridge) {
+    return "kind: pcie_tree\n  gpus_per_bridge: " + gpus_per_bridge +
+           "\n  bridges_per_root: 8\n  bridge_rate: {value: 30 GB/s, provenance: \"prior: a test\"}";
+  };
+  EXPECT_EQ(with_wires(tree("1")),
+            place +
+                "link.peer.rate is 361 GB/s, but no pair of this topology has more than 30 GB/s; correct the "
+                "topology, or lower link.peer.rate of the hardware");
+  EXPECT_EQ(with_wires(tree("2")),
+            place +
+                "link.collective.rate is 375.2 GB/s, but this topology gives a GPU only 30 GB/s; correct the "
+                "topology, or lower link.collective.rate of the hardware");
+}
+
+TEST_F(LoadMachineTest, WiresThatAClusterGivesReplaceThoseOfItsNodes) {
+  std::string text = read(changed("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: l40s-pcie"));
+  text += "\ntopology: {kind: nvswitch, hop_latency: {value: 300 ns, provenance: \"prior: a test\"}}\n";
+  std::ofstream(folder_ / "machine.yaml") << text;
+  ASSERT_NE(load_machine("l40s-pcie").pair_peers, nullptr);
+  const Machine machine = load_machine((folder_ / "machine.yaml").string());
+  EXPECT_EQ(machine.pair_peers, nullptr);
+  EXPECT_EQ(machine.group_collectives, nullptr);
+  EXPECT_EQ(machine.strided_rates, nullptr);
+}
+
 TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
