@@ -310,10 +310,10 @@ struct Planned {
   TopologyPlan plan;
 };
 
-/// Returns the file that the field `key` names: hardware of the catalogue, or a file below the naming file's own
-/// folder. Notes a mistake and returns an empty path when it is neither.
-std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_view key, const std::string& choice,
-                                Catalogue catalogue = Catalogue::nodes) {
+/// Returns the file that the field `key` of `file` names: hardware of the catalogue, or a file below the naming file's
+/// own folder. Notes a mistake and returns an empty path when it is neither.
+std::filesystem::path node_file(const std::filesystem::path& file, YamlMap root, std::string_view key,
+                                const std::string& choice, Catalogue catalogue = Catalogue::nodes) {
   namespace fs = std::filesystem;
   try {
     if (fs::path known_file = find_config(catalogue, choice); known_file != fs::path(choice)) {
@@ -323,14 +323,14 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
     root.mistake(key, error.what());
     return {};
   }
-  const fs::path folder = fs::absolute(file.path()).parent_path();
+  const fs::path folder = fs::absolute(file).parent_path();
   if (leaves(folder, folder / choice)) {
     root.mistake(key, fmt::format("{} is not below the folder of this file; put it there, or name hardware of "
                                   "the catalogue",
                                   in_quotes(choice)));
     return {};
   }
-  return fs::path(file.path()).parent_path() / choice;
+  return file.parent_path() / choice;
 }
 
 /// Returns the field of a map; nullopt when the value is not a map or has no such field.
@@ -365,10 +365,16 @@ std::vector<std::string> own_kernel_choices(YamlMap root) {
 }
 
 /// Returns the fields that a file does not inherit from its base. Nothing about wires is inherited if this file gives
-/// another kind of topology than the base, or a file of wires while the base has none.
-std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
-                                         const std::optional<YamlValue>& base_wires) {
+/// another kind of topology than the base, or a file of wires while the base has none. Notes a mistake if this file has
+/// no wires and those of the base are in a file.
+std::vector<std::string_view> own_fields(YamlMap root, YamlMap base) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
+  const std::optional<YamlValue> wires = root.optional_value("topology");
+  const std::optional<YamlValue> base_wires = base.optional_value("topology");
+  if (!text_in(base_wires, "file").empty() && text_in(wires, "file").empty() && text_in(wires, "kind").empty()) {
+    root.mistake("extends", fmt::format("{} reads its wires from a file, which is not inherited; give a topology here",
+                                        in_quotes(root.text("extends"))));
+  }
   const std::string kind = text_in(wires, "kind");
   const bool has_file = !text_in(wires, "file").empty();
   const bool other_kind = !kind.empty() && kind != text_in(base_wires, "kind");
@@ -388,7 +394,7 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
     return std::nullopt;
   }
   const std::string choice = root.text("extends");
-  std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice, catalogue);
+  std::filesystem::path path = choice.empty() ? "" : node_file(file.path(), root, "extends", choice, catalogue);
   if (depth == longest_chain) {
     root.mistake("extends",
                  fmt::format("the chain of 'extends' has a cycle or more than {} files; name a file that extends none",
@@ -418,14 +424,8 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
   YamlMap base_root = base.root();
   base_root.schema(hardware_schema);
   take_from_base(base, base_root, depth + 1);
-  const std::optional<YamlValue> wires = root.optional_value("topology");
-  const std::optional<YamlValue> base_wires = base_root.optional_value("topology");
-  if (!text_in(base_wires, "file").empty() && text_in(wires, "file").empty() && text_in(wires, "kind").empty()) {
-    root.mistake("extends", fmt::format("{} reads its wires from a file, which is not inherited; give a topology here",
-                                        in_quotes(root.text("extends"))));
-  }
   const std::vector<std::string> kernel_choices = own_kernel_choices(root);
-  std::vector<std::string_view> own_keys = own_fields(wires, base_wires);
+  std::vector<std::string_view> own_keys = own_fields(root, base_root);
   own_keys.insert(own_keys.end(), kernel_choices.begin(), kernel_choices.end());
   file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
@@ -466,24 +466,26 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-/// Works like take_from_base, for a cluster that extends a cluster.
-void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
+/// Works like take_from_base, for a cluster that extends a cluster. Returns the file that gives the field `hardware`,
+/// because a path in it starts at the folder of that file.
+std::filesystem::path take_from_cluster(YamlFile& file, YamlMap root, int depth) {
+  const bool names_hardware = root.has("hardware");
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::hardware, depth);
   if (!path) {
-    return;
+    return file.path();
   }
   YamlFile base(*path);
   YamlMap base_root = base.root();
   base_root.schema(cluster_schema);
-  take_from_cluster(base, base_root, depth + 1);
-  constexpr std::array<std::string_view, 4> own_keys{"schema", "name", "extends", "known_as"};
-  file.extend(base, root.optional_value("extends")->place(), own_keys);
+  const std::filesystem::path naming_file = take_from_cluster(base, base_root, depth + 1);
+  file.extend(base, root.optional_value("extends")->place(), own_fields(root, base_root));
+  return names_hardware ? std::filesystem::path(file.path()) : naming_file;
 }
 
 /// Reads a cluster; `sized` replaces its number of nodes.
 Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedCluster>& sized,
                      std::string_view sized_name) {
-  take_from_cluster(file, root, 0);
+  const std::filesystem::path naming_file = take_from_cluster(file, root, 0);
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
   std::vector<std::string> own_names;
@@ -493,7 +495,7 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
     network.nodes = sized->nodes;
   }
   const bool has_wires = root.optional_map("topology").has_value();
-  const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, "hardware", hardware);
+  const std::filesystem::path path = hardware.empty() ? "" : node_file(naming_file, root, "hardware", hardware);
   if (file.has_mistakes()) {
     file.finish();
   }

@@ -630,6 +630,26 @@ TEST_F(LoadMachineTest, TheNodesOfAClusterMayBeAYmlFile) {
   EXPECT_EQ(load_machine("dgx-h100-x2").node_name, "h100-sxm");
 }
 
+TEST_F(LoadMachineTest, AClusterInheritsNodesButNotOtherWires) {
+  (void)changed("hardware/l40s-pcie.yaml", "name: l40s-pcie", "name: own", "below/own.yaml");
+  const std::string tree =
+      "hardware: own.yaml\ntopology:\n  kind: pcie_tree\n  gpus_per_bridge: 2\n  bridges_per_root: 4\n"
+      "  bridge_rate: {value: 8 GB/s, provenance: \"prior: a test\"}\n"
+      "  hop_latency: {value: 300 ns, provenance: \"prior: a test\"}";
+  (void)changed("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", tree, "below/base.yaml");
+  const auto extending = [&](const std::string& lines) {
+    std::ofstream(folder_ / "machine.yaml")
+        << "schema: commfuse.cluster/1\nname: mine\nextends: below/base.yaml\n" + lines;
+    return load_machine((folder_ / "machine.yaml").string());
+  };
+  const Machine same = extending("");
+  EXPECT_EQ(same.node_name, (folder_ / "below/own.yaml").string());
+  EXPECT_EQ(route_between(*same.topology, 0, 7)->rate, BytesPerSecond{8e9});
+  const Machine other = extending("topology: {kind: nvswitch}\n");
+  EXPECT_EQ(other.pair_peers, nullptr);
+  EXPECT_EQ(route_between(*other.topology, 0, 7)->rate, BytesPerSecond{31.5e9});
+}
+
 TEST_F(LoadMachineTest, AClusterOfClustersIsRefused) {
   (void)changed("clusters/dgx-h100-x2.yaml", "name: dgx-h100-x2", "name: inner", "below/inner.yaml");
   EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: below/inner.yaml"),
