@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
@@ -121,6 +120,17 @@ void read_tensor(const YamlFile& file, YamlMap map, Framework& into) {
   into.overlaps_backward = map.boolean("backward_beside_products");
 }
 
+/// Returns true if the file names a strategy that overlaps GEMMs with collectives.
+bool names_overlap(YamlMap root) {
+  const std::optional<YamlValue> map = root.optional_value("tensor_parallel");
+  if (!map || map->kind() != YamlKind::map) {
+    return false;
+  }
+  return std::ranges::any_of(map->fields(), [](const YamlValue::Field& field) {
+    return field.key == "overlap" && field.value.kind() == YamlKind::scalar && field.value.text() != "none";
+  });
+}
+
 /// Inherits the fields that a file omits from the framework of the catalogue that it extends. Throws ConfigError if it
 /// extends anything else.
 void inherit(YamlFile& file, YamlMap root) {
@@ -146,7 +156,10 @@ void inherit(YamlFile& file, YamlMap root) {
   if (base_root.has("extends")) {
     root.mistake("extends", fmt::format("{} extends another framework; name one that extends none", in_quotes(choice)));
   }
-  constexpr std::array<std::string_view, 3> own_keys{"schema", "name", "extends"};
+  std::vector<std::string_view> own_keys{"schema", "name", "extends"};
+  if (names_overlap(root)) {  // a strategy replaces the implementation of the base
+    own_keys.insert(own_keys.end(), {"tensor_parallel.implementation", "tensor_parallel.implementation_sites"});
+  }
   file.extend(base, root.optional_value("extends")->place(), own_keys);
 }
 

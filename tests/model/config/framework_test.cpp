@@ -173,6 +173,15 @@ TEST_F(FrameworkTest, ExtendsAFrameworkOfTheCatalogue) {
             std::string::npos);
 }
 
+TEST_F(FrameworkTest, AStrategyReplacesTheImplementationOfTheBase) {
+  const std::string head = "schema: commfuse.framework/1\nname: mine\nextends: megatron-core-2024\n";
+  const Framework mine = loaded(head + "tensor_parallel: {overlap: sliced}\n");
+  ASSERT_NE(mine.tensor_overlap, nullptr);
+  EXPECT_EQ(mine.tensor_overlap->name, "sliced");
+  EXPECT_EQ(mine.implementation, nullptr);
+  EXPECT_NE(loaded(head + "tensor_parallel: {overlap: none}\n").implementation, nullptr);
+}
+
 TEST_F(FrameworkTest, OmittedKeysHaveTheValuesOfFrameworkNone) {
   const Framework none = load_framework("none");
   EXPECT_EQ(none.name, "");
