@@ -269,7 +269,7 @@ void read_json(std::string_view text, const std::string& path, JobSteps& job) {
   constexpr JsonRules rules{.twice = "keep one of them"};
   ObjectReader reader(path, job);
   try {
-    if (trimmed(text.substr(0, text.find('{'))).starts_with('[')) {
+    if (text[text.find_first_not_of(" \t\r\n")] == '[') {
       std::size_t index = 0;
       const auto take = [&](Json::parse_event_t, const Json& object) {
         reader.read(object, fmt::format("[{}]", index++));

@@ -33,6 +33,8 @@ TEST(StepTimesFile, CsvHasUnitsAndHosts) {
 
 TEST(StepTimesFile, JsonIsAListOrOneObjectPerLine) {
   for (const std::string text : {R"([{"rank": 0, "step": 1, "time_s": 0.5}, {"rank": 1, "step": 1, "time_s": 0.25}])",
+                                 "\n [\n{\"rank\": 0, \"step\": 1, \"time_s\": 0.5},\n"
+                                 "{\"rank\": 1, \"step\": 1, \"time_s\": 0.25}]\n",
                                  "{\"rank\": 0, \"step\": 1, \"time_s\": 0.5}\n"
                                  "{\"rank\": 1, \"step\": 1, \"time_s\": 0.25}\n"}) {
     EXPECT_TRUE(is_step_times(text));
