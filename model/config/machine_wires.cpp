@@ -195,20 +195,6 @@ void refuse_topology(YamlMap root, std::string_view key, BytesPerSecond rate, st
                                    format_bandwidth(rate), limit));
 }
 
-/// Returns the highest rate among all pairs of the first node.
-BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node) {
-  BytesPerSecond fastest;
-  for (int gpu = 0; gpu < gpus_per_node; ++gpu) {
-    const std::vector<std::optional<Route>> routes = routes_from(topology, gpu);
-    for (int other = 0; other < gpus_per_node; ++other) {
-      if (const std::optional<Route>& route = routes[static_cast<std::size_t>(other)]) {
-        fastest.value = std::max(fastest.value, route->rate.value);
-      }
-    }
-  }
-  return fastest;
-}
-
 }  // namespace
 
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine) {

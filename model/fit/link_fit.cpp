@@ -208,7 +208,7 @@ PeerFit fit_peer_with_fixed_split(PeerParameters start, std::span<const PeerRow>
            .measured_us = [&](std::size_t i) { return rows[i].time_us; },
            .weight = [&](std::size_t i) { return weight_of(rows[i].bytes, options); }},
           options);
-  if (aggregate_follows_rate) {
+  if (aggregate_follows_rate || start.aggregate_rate.value < start.rate.value) {
     start.aggregate_rate = start.rate;
   }
   return {.parameters = std::move(start), .report = std::move(report)};

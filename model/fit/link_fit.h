@@ -39,7 +39,8 @@ struct LinkFitOptions {
   /// Rows below this size have weight `small_weight`, because hosts and clocks dominate their times.
   Bytes small_below{65'536};
   double small_weight = 0.3;
-  /// Upper bound on fitted rates of the wires: their physical rate (Link::capacity).
+  /// Upper bound on fitted rates of the wires: their physical rate (Link::capacity), rounded for a file that is written
+  /// (writable_up_to in link_yaml.h).
   BytesPerSecond physical_rate = unlimited;
   /// With fewer rows, each parameter keeps its value unless the rows halve the spread of its prior, because few rows
   /// determine few parameters.
@@ -74,7 +75,7 @@ struct PeerFit {
 
 /// Fits latency and rate. Also fits latency and rate of small messages, with the power of two up to which messages are
 /// small, if that reduces the errors by at least a tenth; with fewer than twelve rows, fits only one latency and rate.
-/// The aggregate rate follows the rate if they were equal. Requires at least one row.
+/// The aggregate rate follows the rate if they were equal, and is never below it. Requires at least one row.
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options);
 
 /// Returns the price of one row, in microseconds.

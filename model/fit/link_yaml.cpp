@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -96,6 +97,19 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
 }
 
 }  // namespace
+
+BytesPerSecond writable_up_to(BytesPerSecond limit) {
+  constexpr double four_digits = 1e4;
+  constexpr double rounding = 1.0 + 1e-12;  // 4.4 x 1e9 may be a little less than 4,400 x 1e6
+  if (!std::isfinite(limit.value)) {
+    return limit;
+  }
+  double unit = 1.0;
+  while (limit.value >= four_digits * unit) {
+    unit *= 10.0;
+  }
+  return {unit * std::floor(rounding * limit.value / unit)};
+}
 
 std::string peer_yaml(const PeerParameters& peer, int indent) {
   Lines lines(indent);

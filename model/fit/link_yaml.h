@@ -8,6 +8,10 @@
 
 namespace commfuse {
 
+/// Returns the highest rate up to `limit` with four significant digits. Limit fitted rates to it, because a rate
+/// limited to wires of 449.96 GB/s would be written as 450 GB/s, which the wires do not carry.
+BytesPerSecond writable_up_to(BytesPerSecond limit);
+
 /// Returns the lines of a `peer:` map, each indented by `indent` spaces.
 std::string peer_yaml(const PeerParameters& peer, int indent);
 

@@ -134,6 +134,19 @@ std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_
   return paths.reaches(gpu_b) ? std::optional(paths.to(gpu_b)) : std::nullopt;
 }
 
+BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node) {
+  BytesPerSecond fastest;
+  for (int gpu = 0; gpu < gpus_per_node; ++gpu) {
+    const std::vector<std::optional<Route>> routes = routes_from(topology, gpu);
+    for (int other = 0; other < gpus_per_node; ++other) {
+      if (const std::optional<Route>& route = routes[static_cast<std::size_t>(other)]) {
+        fastest.value = std::max(fastest.value, route->rate.value);
+      }
+    }
+  }
+  return fastest;
+}
+
 KnownRoutes::KnownRoutes(std::shared_ptr<const Topology> topology)
     : topology_(std::move(topology)), rows_(static_cast<std::size_t>(topology_->gpus)) {}
 

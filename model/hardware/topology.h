@@ -116,6 +116,9 @@ std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_
 /// Returns the routes from one GPU to every GPU, by GPU; nullopt for itself and for unreachable GPUs.
 std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu);
 
+/// Returns the highest rate among all pairs of the first node; 0 for a node of one GPU.
+BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node);
+
 /// Cache of the links of routes: the links from a GPU to all others are computed when any of them is first requested.
 class KnownRoutes {
  public:

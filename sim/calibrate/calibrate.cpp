@@ -286,7 +286,13 @@ class Calibrator {
     return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
   }
 
-  void node_exchanges() { exchanges("exchanges", observations_.peers, base_.link, link_); }
+  /// Returns the highest rate of an exchange inside a node, which a mesh or a ring carries on a single wire.
+  [[nodiscard]] BytesPerSecond max_to_peer() const {
+    const BytesPerSecond fastest = fastest_pair(*base_.topology, base_.gpus_per_node);
+    return fastest.value > 0.0 ? std::min(fastest, base_.link.capacity) : base_.link.capacity;
+  }
+
+  void node_exchanges() { exchanges("exchanges", observations_.peers, base_.link, max_to_peer(), link_); }
   void node_collectives() {
     const std::size_t before = link_.size();
     collectives("collectives", observations_.collectives, base_.link, base_.link.capacity, link_);
@@ -310,7 +316,8 @@ class Calibrator {
     }
     const BytesPerSecond capacity =
         std::isfinite(base_.link.capacity.value) ? base_.link.capacity : base_.link.nominal_rate.value;
-    const CustomAllReduceFit fit = fit_custom_all_reduce(to_fit, largest_sum(&base_, framework), capacity, source);
+    const CustomAllReduceFit fit =
+        fit_custom_all_reduce(to_fit, largest_sum(&base_, framework), writable_up_to(capacity), source);
     FittedPart& part = add_part(name, source, fit.fitted_parameters);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const CustomAllReduceRow& row = rows[i].row;
@@ -324,7 +331,8 @@ class Calibrator {
   /// Exchanges over the network are skipped if the base is a single node.
   void network_exchanges() {
     if (base_.network) {
-      exchanges("exchanges between nodes", observations_.network_peers, *base_.network, network_);
+      exchanges("exchanges between nodes", observations_.network_peers, *base_.network, base_.network->capacity,
+                network_);
     }
   }
   void network_collectives() {
@@ -382,7 +390,8 @@ class Calibrator {
       return;
     }
     const CollectiveFit fit = fit_collectives(
-        link.collective, to_fit, {.source = source, .physical_rate = bandwidth_limit, .few_rows = few_collectives});
+        link.collective, to_fit,
+        {.source = source, .physical_rate = writable_up_to(bandwidth_limit), .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;
@@ -423,7 +432,7 @@ class Calibrator {
   }
 
   void exchanges(const std::string& name, const Measurements<ObservedExchange>& measurements, const Link& link,
-                 std::string& lines) {
+                 BytesPerSecond bandwidth_limit, std::string& lines) {
     const auto& [rows, source] = measurements;
     const auto [held_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& exchange) {
       return link_group("p2p", machine_, exchange.op, exchange.row.bytes.count);
@@ -432,7 +441,8 @@ class Calibrator {
       return;
     }
     const PeerFit fit =
-        fit_peer(link.peer, to_fit, {.source = source, .physical_rate = link.capacity, .few_rows = few_exchanges});
+        fit_peer(link.peer, to_fit,
+                 {.source = source, .physical_rate = writable_up_to(bandwidth_limit), .few_rows = few_exchanges});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.unchanged = fit.report.left;
     part.has_few = to_fit.size() < few_exchanges;
@@ -441,7 +451,9 @@ class Calibrator {
           {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), held_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.bytes.count);
     }
-    conclude(part, peer_yaml(fit.parameters, 4), 4, link.peer.fit);
+    PeerParameters written = fit.parameters;
+    written.aggregate_rate.value = std::min(written.aggregate_rate.value, writable_up_to(link.capacity));
+    conclude(part, peer_yaml(written, 4), 4, link.peer.fit);
     lines += fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml);
   }
 

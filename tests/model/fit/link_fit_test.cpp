@@ -261,6 +261,25 @@ TEST(LinkFit, ReplacesTheSmallMessagesOfTheBase) {
   }
 }
 
+TEST(LinkFit, AllPeersTogetherAreNotSlowerThanOne) {
+  PeerParameters base = peer(10us, 100.0);
+  base.aggregate_rate.value = {200e9};
+  const PeerFit faster = fit_peer(base, exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
+  EXPECT_EQ(faster.parameters.aggregate_rate.value, faster.parameters.rate.value);
+  const PeerFit slower = fit_peer(base, exchanged(peer(8us, 50.0), 0.02), {.source = "made up"});
+  EXPECT_EQ(slower.parameters.aggregate_rate.value, BytesPerSecond{200e9});
+}
+
+TEST(LinkFit, LimitsOfRatesHaveFourDigits) {
+  EXPECT_EQ(writable_up_to({450e9}), BytesPerSecond{450e9});
+  EXPECT_EQ(writable_up_to({449.96e9}), BytesPerSecond{449.9e9});
+  EXPECT_EQ(writable_up_to({200e9 / 3.0}), BytesPerSecond{66.66e9});
+  EXPECT_EQ(writable_up_to({1.2346e12}), BytesPerSecond{1.234e12});
+  EXPECT_EQ(writable_up_to({31.5e9}), BytesPerSecond{31.5e9});
+  EXPECT_EQ(writable_up_to({7.875e9}), BytesPerSecond{7.875e9});
+  EXPECT_EQ(writable_up_to(unlimited), unlimited);
+}
+
 TEST(LinkFit, FindsWhereExchangesChangeTheirProtocol) {
   PeerParameters truth = peer(12us, 36.0);
   truth.small = SmallMessages{

@@ -146,6 +146,23 @@ TEST_F(Calibrate, ExchangesOfAPairAreFitted) {
   EXPECT_LT(deviation(machine.link.peer.latency, truth.latency), 3.0);
 }
 
+TEST_F(Calibrate, RatesAboveTheWiresAreWrittenAsTheirLimit) {
+  const auto fitted_rate = [&](const std::string& base_name, double gigabytes) {
+    std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
+    for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 3 / 2) {
+      text += fmt::format("box,send_recv,2,2,{},{:.4f}\n", bytes, 8.0 + static_cast<double>(bytes) / 1e3 / gigabytes);
+    }
+    const Machine base_machine = load_machine(base_name);
+    const Calibration calibration =
+        calibrate(base_machine, base_name, "box", read_observations({write("p2p.csv", text)}, std::nullopt));
+    return load_machine(write("box.yaml", calibration.yaml).string()).link.peer.rate.value;
+  };
+  EXPECT_DOUBLE_EQ(fitted_rate("mi300x", 66.0).value, 64e9);  // one of seven wires of 448 GB/s
+  const std::string odd = "schema: commfuse.hardware/1\nname: odd\nextends: h100-sxm\nlink: {nominal_rate: {value: ";
+  EXPECT_DOUBLE_EQ(fitted_rate(write("odd.yaml", odd + "449.96 GB/s, provenance: 'prior: a test'}}\n"), 460.0).value,
+                   449.9e9);
+}
+
 CustomAllReduce invented_kernels() {
   CustomAllReduce kernels;
   kernels.one_shot_latency.value = from_seconds(4e-6);
