@@ -153,7 +153,7 @@ inline constexpr std::array of_subject{
     SettingEntry<RunChoices>{.key = "network_bandwidth",
                              .flag = "network-bandwidth",
                              .group = what,
-                             .doc = "Bandwidth between nodes per GPU: a factor (x2), or a rate (50GB/s)",
+                             .doc = "Bandwidth between nodes per NIC: a factor (x2), or a rate (50GB/s)",
                              .preset = "x1",
                              .example = "x2",
                              .uses = {layer, step, prefill, decode, tune, measure, price}}

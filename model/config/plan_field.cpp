@@ -118,7 +118,7 @@ constexpr std::array plan_field_table{
               .preset = "x1",
               .example = "x2"},
     PlanField{.key = "gpus.NAME.network_bandwidth",
-              .doc = "Links between nodes, per GPU: a factor (x2) or a rate (50GB/s)",
+              .doc = "Links between nodes, per NIC: a factor (x2) or a rate (50GB/s)",
               .type = PlanType::setting,
               .preset = "x1",
               .example = "x2"},
