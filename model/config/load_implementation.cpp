@@ -250,8 +250,15 @@ std::vector<OverlapKey> load_overlap_keys(std::string_view name_or_path) { retur
 
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names) {
   std::vector<std::shared_ptr<const Implementation>> loaded;
-  for (const std::string& name : listed_names(Catalogue::implementations, names)) {
-    loaded.push_back(load_implementation(name));
+  const std::vector<std::string> files = listed_names(Catalogue::implementations, names);
+  for (const std::string& file : files) {
+    loaded.push_back(load_implementation(file));
+    const auto same = std::ranges::find(loaded, loaded.back()->name, &Implementation::name) - loaded.begin();
+    if (same + 1 < std::ssize(loaded)) {  // rows of results could not distinguish them
+      throw ConfigError(fmt::format("{} and {} are both implementations called {}; give one of them another name",
+                                    in_quotes(files[static_cast<std::size_t>(same)]), in_quotes(file),
+                                    in_quotes(loaded.back()->name)));
+    }
   }
   return loaded;
 }

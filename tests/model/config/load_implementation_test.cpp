@@ -325,6 +325,18 @@ TEST_F(LoadImplementationTest, NumbersHaveTheirRanges) {
             "./loom.yaml:29:27: 'value' is 2; choose 0 to 1");
 }
 
+TEST_F(LoadImplementationTest, TwoFilesMustNotHaveTheSameName) {
+  loaded(with("name: loom\n", "name: te\n"));
+  try {
+    load_implementations("flux,te,./loom.yaml");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "'te' and './loom.yaml' are both implementations called 'te'; give one of them another name");
+  }
+  EXPECT_EQ(load_implementations("flux,./loom.yaml").size(), 2U);
+}
+
 TEST_F(LoadImplementationTest, AnotherSchemaIsRefused) {
   EXPECT_EQ(refusal("commfuse.implementation/1", "commfuse.implementation/2"),
             "./loom.yaml:1:9: schema is 'commfuse.implementation/2', but 'commfuse.implementation/1' is required here; "
