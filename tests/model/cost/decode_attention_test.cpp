@@ -22,7 +22,7 @@ Accelerator h100_without_fit() {
 }
 
 /// 100 SMs, and memory so fast that traffic takes no time unless a test makes it slow.
-Accelerator made_up_accelerator() {
+Accelerator accelerator_that_decodes() {
   Accelerator accelerator = h100_accelerator();
   accelerator.sms = 100;
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e18};
@@ -55,7 +55,7 @@ TEST(DecodeAttention, QueriesThatShareKeysCostNoMoreThanTheirOwnBytes) {
 }
 
 TEST(DecodeAttention, ReadsTheCacheAtItsShareOfTheBandwidth) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   const AttentionSize size{.batch = 100, .seq = 9999, .heads = 10, .kv_heads = 10, .head_dim = 125};
   // 2 x 100 x 10 x 125 x 2 bytes = 500 kB per key, and as much for queries and output: 5 GB at 0.5 TB/s.
@@ -68,7 +68,7 @@ TEST(DecodeAttention, ReadsTheCacheAtItsShareOfTheBandwidth) {
 }
 
 TEST(DecodeAttention, FewBlocksLoadNoFasterThanTheirSms) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.sm_bandwidth.value = BytesPerSecond{1e9};
   // One head of 2,047 keys in 2047 / 256 blocks of 1 GB/s each; 2 x 2,048 x 128 x 2 bytes are moved.
   const AttentionSize size{.batch = 1, .seq = 2047, .heads = 1, .kv_heads = 1, .head_dim = 128};
@@ -77,7 +77,7 @@ TEST(DecodeAttention, FewBlocksLoadNoFasterThanTheirSms) {
 }
 
 TEST(DecodeAttention, PackedBlocksShareTheSms) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.decode_attention->packed_block.value = in_microseconds(3.0);
   accelerator.decode_attention->packed_head.value = in_microseconds(0.25);
   AttentionSize size{.batch = 200, .seq = 4, .heads = 8, .kv_heads = 2, .head_dim = 128};
@@ -88,7 +88,7 @@ TEST(DecodeAttention, PackedBlocksShareTheSms) {
 }
 
 TEST(DecodeAttention, SplitsKeysUntilEverySmHasABlock) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.decode_attention->packed_keys.value = in_microseconds(8.0);
   const auto time = [&](std::int64_t batch, std::int64_t keys) {
     const AttentionSize size{.batch = batch, .seq = keys, .heads = 4, .kv_heads = 1, .head_dim = 128};
@@ -102,7 +102,7 @@ TEST(DecodeAttention, SplitsKeysUntilEverySmHasABlock) {
 }
 
 TEST(DecodeAttention, ALoneHeadHasTheUnpackedKernel) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.decode_attention->packed_block.value = in_microseconds(3.0);
   accelerator.decode_attention->unpacked_block.value = in_microseconds(2.0);
   AttentionSize size{.batch = 1000, .seq = 4, .heads = 1, .kv_heads = 1, .head_dim = 128};
@@ -114,7 +114,7 @@ TEST(DecodeAttention, ALoneHeadHasTheUnpackedKernel) {
 }
 
 TEST(DecodeAttention, TheUnpackedKernelMultipliesInVectorUnits) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.decode_attention->unpacked_block.value = from_seconds(1e-12);
   accelerator.decode_attention->vector_rate.value = FlopsPerSecond{4e12};
   const AttentionSize size{.batch = 100, .seq = 1000, .heads = 40, .kv_heads = 1, .head_dim = 125};
@@ -123,7 +123,7 @@ TEST(DecodeAttention, TheUnpackedKernelMultipliesInVectorUnits) {
 }
 
 TEST(DecodeAttention, ACacheInFp8HasParametersOfItsOwn) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_that_decodes();
   accelerator.decode_attention_fp8 = accelerator.decode_attention;
   accelerator.decode_attention_fp8->call.value = in_microseconds(7.0);
   AttentionSize size{.seq = 4, .heads = 8, .head_dim = 128, .dtype = DType::fp8};
