@@ -49,8 +49,8 @@ DecodeParts parts_of(const Accelerator& accelerator, const DecodeAttention& fitt
                      const BlockTimes& times) {
   const auto seq = static_cast<double>(size.seq);
   const auto sms = static_cast<double>(accelerator.sms);
-  const double most = std::clamp(seq / least_keys, 1.0, fitted.most_parts.value);
-  const double splits = std::clamp(std::floor(sms / times.count), 1.0, most);
+  const double most_parts = std::clamp(seq / least_keys, 1.0, fitted.most_parts.value);
+  const double splits = std::clamp(std::floor(sms / times.count), 1.0, most_parts);
   const auto bytes = static_cast<double>(bytes_moved(size).count);
   const double rate = std::min(accelerator.hbm_bandwidth.value.value * fitted.hbm_efficiency.value,
                                std::min(sms, times.count * splits) * accelerator.sm_bandwidth.value.value);

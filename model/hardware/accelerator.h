@@ -103,7 +103,7 @@ struct DecodeAttention {
   Parameter<double> most_parts;      ///< Most blocks over which the keys of one head are split.
   Parameter<double> narrow_time{1.0};   ///< Times of heads no wider than 64, relative to wider heads; without traffic.
   Parameter<double> most_packed{32.0};  ///< Most heads of a packed block.
-  Parameter<Duration> unpacked_start;   ///< As for the packed kernel.
+  Parameter<Duration> unpacked_start;   ///< Like those of the packed kernel.
   Parameter<Duration> unpacked_block;
   Parameter<Duration> unpacked_keys;
   Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which has no matrix units; 0: no limit.
@@ -160,7 +160,7 @@ struct Accelerator {
   std::optional<FrameworkKernels> framework_kernels;  ///< Present if they were measured.
   FitScope framework_kernel_fit;
   std::optional<DecodeAttention> decode_attention;      ///< Present if it was measured with a cache of 16 bits.
-  std::optional<DecodeAttention> decode_attention_fp8;  ///< The same with a cache in fp8.
+  std::optional<DecodeAttention> decode_attention_fp8;  ///< Present if it was measured with a cache in fp8.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -142,7 +142,7 @@ class RowWriter {
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<FittedColumn> columns_;
   std::vector<std::string_view> names_;  ///< Names of the columns.
-  std::vector<bool> are_flags_;          ///< Whether a column is true or false; SQL has 0 and 1.
+  std::vector<bool> are_flags_;          ///< True for columns of true and false; SQL has 0 and 1.
   TableNotes notes_;
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;

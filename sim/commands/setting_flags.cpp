@@ -41,7 +41,7 @@ std::string help_of(const Field& field) {
   return lists ? fmt::format("{}: {}", field.doc, fmt::join(field.choices(), ", ")) : std::string(field.doc);
 }
 
-/// What people see of a flag.
+/// Text and words that people see of a flag.
 struct Shown {
   std::string help;
   Offer offer;

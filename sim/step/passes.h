@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What training steps, prefills and decoding steps share: layers that repeat, and times on the slowest of several GPUs.
+// Parts of training steps, prefills and decoding steps: repeated layers, and times on the slowest of several GPUs.
 #pragma once
 
 #include <cstdint>

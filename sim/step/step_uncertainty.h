@@ -76,9 +76,10 @@ struct StepResidual {
 /// predicted too fast by 0.21 to 0.53, and rows within a group vary by 0.14.
 StepResidual step_residual(const Transformer& model);
 
-/// The same for a prefill or a decoding step, common to all rows on one machine. From `commfuse-sim score`: serial
-/// prefills of three tables (18 rows) are off by 0.06 at two thirds of the rows, the decoding steps of the only table
-/// (2 rows) by 0.16 and 0.25. No table has prefills or decoding of experts, so they have the error of training steps.
+/// Returns the error of a prefill or a decoding step, common to all rows on one machine. From `commfuse-sim score`:
+/// serial prefills of three tables (18 rows) are off by 0.06 at two thirds of the rows, the decoding steps of the only
+/// table (2 rows) by 0.16 and 0.25. No table has prefills or decoding of experts, so they have the error of training
+/// steps.
 StepResidual pass_residual(const StepPoint& point);
 
 /// Sites keep the schedules that are best on the unchanged machine. Training steps also have the errors of

@@ -21,6 +21,8 @@ ResultRow row(const char* strategy, Duration makespan, std::int64_t seq, std::in
   row.batch = 1;
   row.seq = seq;
   row.dtype = "bf16";
+  row.interference = "static";
+  row.launch = "stream";
   row.strategy = strategy;
   row.analysis.critical.makespan = makespan;
   return row;

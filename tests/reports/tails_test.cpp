@@ -18,6 +18,8 @@ ResultRow row(const char* strategy, Duration p99, Duration low, Duration high) {
   row.strategy = strategy;
   row.jitter = "default";
   row.seed = 1;
+  row.interference = "static";
+  row.launch = "stream";
   row.analysis.critical.makespan = 900us;
   row.tails = Tails{.percentiles = {.samples = 1000,
                                     .p50 = {.value = 950us},

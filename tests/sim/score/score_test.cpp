@@ -444,7 +444,7 @@ TEST(Score, AFaultyNumberOfSlicesIsAFaultOfItsRow) {
   EXPECT_EQ(score.faults[0].line, 3);
   EXPECT_EQ(score.faults[0].reason, "slices is 'k=4', which is not a whole number from 1 to 16777216");
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "unknown dtype fp3");
+  EXPECT_EQ(score.skipped[0].reason, "unknown dtype 'fp3'");
 }
 
 constexpr std::string_view steps_header =

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <chrono>
 #include <optional>
 #include <variant>
@@ -56,16 +58,31 @@ TEST(StepUncertainty, CountsTheErrorOfTheHostThatLimitsTheStep) {
   const double effect = math::log(to_seconds(predict_decode(slower, token.times).time) / to_seconds(nominal));
   EXPECT_NEAR(effect, math::log(1.5), 1e-4);
   const Uncertainty uncertainty = step_uncertainty(token.point, token.times, decoding, {});
-  ASSERT_EQ(uncertainty.doubts.size(), 1U);
+  ASSERT_EQ(uncertainty.doubts.size(), 2U);
   EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "host.issue"}));
   EXPECT_EQ(uncertainty.doubts.front().effect, effect);
-  EXPECT_EQ(error_of(uncertainty), effect);
+  EXPECT_EQ(std::get<StepDoubt>(uncertainty.doubts.back().of), StepDoubt{});
+  EXPECT_EQ(uncertainty.doubts.back().effect, 0.20);
+  EXPECT_DOUBLE_EQ(error_of(uncertainty), std::hypot(effect, 0.20));
 }
 
 TEST(StepUncertainty, IgnoresAHostThatIssuesInNoTime) {
   DecodedToken token;
   token.point.framework.issue.value = Duration::zero();
-  EXPECT_TRUE(step_uncertainty(token.point, token.times, decoding, {}).doubts.empty());
+  const Uncertainty uncertainty = step_uncertainty(token.point, token.times, decoding, {});
+  ASSERT_EQ(uncertainty.doubts.size(), 1U);
+  EXPECT_EQ(std::get<StepDoubt>(uncertainty.doubts.front().of), StepDoubt{});
+}
+
+TEST(StepUncertainty, PassesErrAsPublishedOnesDid) {
+  Transformer model = test::small_transformer;
+  StepPoint point{.model = &model};
+  EXPECT_EQ(pass_residual(point).of_machine, 0.06);
+  point.cached = 1024;
+  EXPECT_EQ(pass_residual(point).of_machine, 0.20);
+  EXPECT_EQ(pass_residual(point).of_layout, 0.0);
+  model.experts = Experts{};
+  EXPECT_EQ(pass_residual(point).of_machine, step_residual(model).of_machine);
 }
 
 TEST(StepUncertainty, CountsTheErrorOfMisalignedGemms) {
@@ -73,7 +90,7 @@ TEST(StepUncertainty, CountsTheErrorOfMisalignedGemms) {
   token.point.framework.issue.value = Duration::zero();
   token.model.ffn = 4097;
   const Uncertainty uncertainty = step_uncertainty(token.point, token.times, decoding, {});
-  ASSERT_EQ(uncertainty.doubts.size(), 1U);
+  ASSERT_EQ(uncertainty.doubts.size(), 2U);
   EXPECT_EQ(std::get<FrameworkDoubt>(uncertainty.doubts.front().of), (FrameworkDoubt{"", "kernels.misaligned_power"}));
   EXPECT_GT(uncertainty.doubts.front().effect, 0.0);
 }
