@@ -83,6 +83,12 @@ Accelerator read_accelerator(const YamlFile& file, YamlMap map) {
   if (std::optional<YamlMap> decoding = map.optional_map("decode_attention_fp8")) {
     accelerator.decode_attention_fp8->fit = read_fit_scope(*decoding);
   }
+  if (std::optional<YamlMap> decoding = map.optional_map("latent_decode")) {
+    accelerator.latent_decode->fit = read_fit_scope(*decoding);
+  }
+  if (std::optional<YamlMap> decoding = map.optional_map("latent_decode_fp8")) {
+    accelerator.latent_decode_fp8->fit = read_fit_scope(*decoding);
+  }
   read_matrix_units(file, map.map("matrix_units"), accelerator);
   return accelerator;
 }

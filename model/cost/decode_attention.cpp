@@ -137,14 +137,4 @@ Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size)
   return traffic >= parts.blocks ? Limit::bandwidth : Limit::compute;
 }
 
-Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSize& size) {
-  const std::int64_t cached = size.shared ? size.key_width : size.heads * (size.key_width + size.value_width);
-  const std::int64_t head_widths = size.heads * (size.key_width + size.value_width);
-  const Bytes traffic{size.batch * (size.seq * cached + head_widths) * bytes_of(size.dtype)};
-  const Flops gemms{2.0 * static_cast<double>(size.batch * size.seq) * static_cast<double>(head_widths)};
-  const double rate = accelerator.dense_peak(size.dtype).value * accelerator.attention.loop_efficiency.value;
-  return accelerator.attention.overhead.value + std::max(memory_bound_time(accelerator, traffic, accelerator.sms),
-                                                         op_time(gemms.count / rate, "attention over a latent cache"));
-}
-
 }  // namespace commfuse

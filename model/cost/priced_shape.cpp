@@ -9,6 +9,7 @@
 
 #include "model/cost/communication.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/latent_decode.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
 
@@ -73,6 +74,21 @@ Limit limit_of_decoding(const PricedShape& shape, const Accelerator& accelerator
   return decode_limit_of(accelerator, size);
 }
 
+/// Assumes values as wide as DeepSeek's. Without fitted parameters, only traffic is assumed to determine the price.
+Limit limit_of_latent_decoding(const PricedShape& shape, const Accelerator& accelerator) {
+  LatentDecodeSize size{.batch = get(shape, FitSize::m),
+                        .seq = get(shape, FitSize::seq),
+                        .heads = get(shape, FitSize::n),
+                        .key_width = get(shape, FitSize::k),
+                        .dtype = shape.dtype};
+  if (latent_decode_of(accelerator, shape.dtype) == nullptr ||
+      std::min({size.batch, size.seq, size.heads, size.key_width}) < 1) {
+    return Limit::bandwidth;
+  }
+  size.value_width = std::min(size.value_width, size.key_width);
+  return latent_limit_of(accelerator, size);
+}
+
 int nodes_of(const PricedShape& shape, const Machine& machine, int ranks) {
   return shape.nodes > 0 ? shape.nodes : (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
 }
@@ -104,7 +120,8 @@ std::string_view rows_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMMs";
     case PricedKind::attention:
-    case PricedKind::decode_attention: return "attention";
+    case PricedKind::decode_attention:
+    case PricedKind::latent_decode: return "attention";
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
@@ -160,6 +177,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
     case PricedKind::decode_attention: return "attention of decoding";
+    case PricedKind::latent_decode: return "latent attention of decoding";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
@@ -225,6 +243,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
       const DecodeAttention* const fitted = decode_attention_of(machine.accelerator, shape.dtype);
       return fitted != nullptr ? fitted->fit : FitScope{};
     }
+    case PricedKind::latent_decode: {
+      const LatentDecodeKernel* const fitted = latent_decode_of(machine.accelerator, shape.dtype);
+      return fitted != nullptr ? fitted->fit : FitScope{};
+    }
     case PricedKind::memory_bound: return {};
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
@@ -240,6 +262,7 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::product: return limit_of_product(shape, machine.accelerator);
     case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
     case PricedKind::decode_attention: return limit_of_decoding(shape, machine.accelerator);
+    case PricedKind::latent_decode: return limit_of_latent_decoding(shape, machine.accelerator);
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);

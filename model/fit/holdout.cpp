@@ -32,6 +32,11 @@ std::string decode_attention_group(std::string_view machine, const AttentionSize
   return attention_group("decode_attention", machine, size) + (size.dtype == DType::fp8 ? "|fp8" : "");
 }
 
+std::string latent_decode_group(std::string_view machine, const LatentDecodeSize& size) {
+  return fmt::format("latent_decode|{}|{}|{}{}", machine, size.heads, size.batch,
+                     size.dtype == DType::fp8 ? "|fp8" : "");
+}
+
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {
   return fmt::format("framework_kernel|{}|{}|{}", machine, op, width);
 }

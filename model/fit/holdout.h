@@ -12,6 +12,7 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
+#include "model/cost/latent_decode.h"
 
 namespace commfuse {
 
@@ -65,6 +66,11 @@ std::string attention_group(std::string_view kind, std::string_view machine, con
 /// Returns the key of rows of decoding with one attention layer and any batch and number of keys:
 /// "decode_attention|H100-SXM5|32|8|128", with "|fp8" if the cache is in fp8.
 std::string decode_attention_group(std::string_view machine, const AttentionSize& size);
+
+/// Returns the key of rows of latent attention in decoding with one number of heads and of sequences and any number of
+/// keys, because all of its layers have the same widths: "latent_decode|H100-SXM5|16|64" for 16 heads and 64 sequences,
+/// with "|fp8" if the cache is in fp8.
+std::string latent_decode_group(std::string_view machine, const LatentDecodeSize& size);
 
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:
 /// "framework_kernel|h100|mlp_act|11008", op as in the table.

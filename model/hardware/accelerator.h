@@ -110,6 +110,25 @@ struct DecodeAttention {
   FitScope fit{};
 };
 
+/// Attention of decoding over the narrow keys of latent attention, which all heads share. model/cost/latent_decode.h
+/// gives the formula. A block processes up to 64 heads.
+struct LatentDecodeKernel {
+  Parameter<Duration> call;           ///< Once per call.
+  Parameter<Duration> start;          ///< Shortest time after `call`.
+  Parameter<Duration> block;          ///< Time of an SM per block.
+  Parameter<Duration> head;           ///< Time of an SM per head.
+  Parameter<Duration> keys;           ///< Time in which a block reads 256 keys.
+  Parameter<double> hbm_efficiency;   ///< Share of the HBM bandwidth for keys, queries and output.
+  Parameter<Duration> memory_ramp;    ///< Added time when keys fill the L2; proportionally less for fewer keys.
+  Parameter<double> most_parts;       ///< Most blocks over which the keys of a sequence are split.
+  Parameter<double> loop_efficiency;  ///< Share of the dense peak in the GEMMs of scores and values.
+  Parameter<double> join_cost;        ///< Time of a byte of partial outputs, relative to the HBM bandwidth.
+  /// Above 0 for kernels with blocks of 16 heads for up to 32 heads: share of the keys that each further block of a
+  /// sequence reads from the HBM again.
+  Parameter<double> reread{0.0};
+  FitScope fit{};
+};
+
 /// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
 /// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
 /// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
@@ -161,6 +180,8 @@ struct Accelerator {
   FitScope framework_kernel_fit;
   std::optional<DecodeAttention> decode_attention;      ///< Present if it was measured with a cache of 16 bits.
   std::optional<DecodeAttention> decode_attention_fp8;  ///< Present if it was measured with a cache in fp8.
+  std::optional<LatentDecodeKernel> latent_decode;      ///< Present if it was measured with a cache of 16 bits.
+  std::optional<LatentDecodeKernel> latent_decode_fp8;  ///< Present if it was measured with a cache in fp8.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

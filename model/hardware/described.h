@@ -165,6 +165,28 @@ struct Described<DecodeAttention> {
       entry("vector_rate", &D::vector_rate, "FLOP rate of blocks that process one head; 0: no limit").optional()};
 };
 
+template <>
+struct Described<LatentDecodeKernel> {
+  using L = LatentDecodeKernel;
+  static constexpr std::tuple entries{
+      entry("call", &L::call, "Time per call"),
+      entry("start", &L::start, "Shortest time of the blocks"),
+      entry("block", &L::block, "Time of an SM per block of up to 64 heads"),
+      entry("head", &L::head, "Time of an SM per head"),
+      entry("keys", &L::keys, "Time in which a block reads 256 keys"),
+      entry("hbm_efficiency", &L::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
+      entry("memory_ramp", &L::memory_ramp, "Added time when keys fill the L2"),
+      entry("most_parts", &L::most_parts, "Most blocks over which the keys of a sequence are split")
+          .within(1.0, split_keys_most),
+      entry("loop_efficiency", &L::loop_efficiency, "Share of the dense peak in the GEMMs")
+          .within(efficiency_least, 1.0),
+      entry("join_cost", &L::join_cost, "Time of a byte of partial outputs, relative to the HBM bandwidth")
+          .within(0.0, relative_most),
+      entry("reread", &L::reread, "Share of keys that a second block of 16 heads reads again; 0: blocks of 64 heads")
+          .optional()
+          .within(0.0, relative_most)};
+};
+
 /// Matrix units have no entry here, because they are indexed by dtype.
 template <>
 struct Described<Accelerator> {
@@ -188,7 +210,9 @@ struct Described<Accelerator> {
       entry("attention", &A::attention).optional(),
       entry("framework_kernels", &A::framework_kernels),
       entry("decode_attention", &A::decode_attention, "Attention of decoding, with a cache of 16 bits"),
-      entry("decode_attention_fp8", &A::decode_attention_fp8, "Attention of decoding, with a cache in fp8")};
+      entry("decode_attention_fp8", &A::decode_attention_fp8, "Attention of decoding, with a cache in fp8"),
+      entry("latent_decode", &A::latent_decode, "Latent attention of decoding, with a cache of 16 bits"),
+      entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent attention of decoding, with a cache in fp8")};
 };
 
 template <>

@@ -177,7 +177,7 @@ AffectedOps ops_affected_by(std::string_view name) {
   if (name.starts_with("accelerator.attention.")) {
     return AffectedOps::attention;
   }
-  if (name.starts_with("accelerator.decode_attention")) {
+  if (name.starts_with("accelerator.decode_attention") || name.starts_with("accelerator.latent_decode")) {
     return AffectedOps::decoding;
   }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {

@@ -25,6 +25,7 @@
 #include "model/fit/gemm_fit.h"
 #include "model/fit/holdout.h"
 #include "model/fit/kernel_choice_fit.h"
+#include "model/fit/latent_decode_fit.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/link_yaml.h"
 #include "model/fit/memory_bound_fit.h"
@@ -257,6 +258,37 @@ class Calibrator {
     conclude(part, decode_attention_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
     attention_ +=
         fmt::format("  {}:\n{}{}", is_fp8 ? "decode_attention_fp8" : "decode_attention", comment(part, 4), part.yaml);
+  }
+
+  void latent_decode(DType cache) {
+    const bool is_fp8 = cache == DType::fp8;
+    const auto& [rows, source] = is_fp8 ? observations_.latent_decode_fp8 : observations_.latent_decode;
+    const std::string name = is_fp8 ? "latent attention of decoding, cache in fp8" : "latent attention of decoding";
+    if (rows.empty()) {
+      return;
+    }
+    if (!base_.accelerator.supports(cache)) {
+      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", name, source));
+      return;
+    }
+    if (!can_fit_latent_decode(base_.accelerator, rows, machine_)) {
+      result_.skipped.push_back(
+          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
+                      "measure more sizes",
+                      name, source, counted(rows.size(), "row")));
+      return;
+    }
+    const LatentDecodeFit fit = fit_latent_decode(base_.accelerator, rows, machine_, source);
+    FittedPart& part = add_part(name, source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(latent_decode_time(fit.accelerator, size)),
+                                !fit.has_few && is_held_out(latent_decode_group(machine_, size))});
+      widen(part.scope, FitSize::seq, size.seq);
+    }
+    const LatentDecodeKernel* const base = latent_decode_of(base_.accelerator, cache);
+    conclude(part, latent_decode_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
+    attention_ +=
+        fmt::format("  {}:\n{}{}", is_fp8 ? "latent_decode_fp8" : "latent_decode", comment(part, 4), part.yaml);
   }
 
   void kernels() {
@@ -569,6 +601,8 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.attention, [&] { calibrator.attention(); });
   fit_to(observations.decode_attention, [&] { calibrator.decode_attention(DType::bf16); });
   fit_to(observations.decode_attention_fp8, [&] { calibrator.decode_attention(DType::fp8); });
+  fit_to(observations.latent_decode, [&] { calibrator.latent_decode(DType::bf16); });
+  fit_to(observations.latent_decode_fp8, [&] { calibrator.latent_decode(DType::fp8); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
   fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
   for (const AllReduceKernel framework : all_all_reduce_kernels) {

@@ -105,6 +105,8 @@ class ObservationReader {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_attention(row, whole); });
     } else if (kind->name == "decode_attention") {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_decode_attention(row, whole); });
+    } else if (kind->name == "latent_decode") {
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_latent_decode(row, whole); });
     } else if (kind->name == "gemm_layer") {
       const std::map<std::int64_t, score::LayerWidths> widths = score::layer_widths_in(table);
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_kernel(row, whole, widths); });
@@ -283,6 +285,22 @@ class ObservationReader {
     }
     add(size.dtype == DType::fp8 ? seen_.decode_attention_fp8 : seen_.decode_attention,
         MeasuredAttention{size, from_seconds(1e-6 * time)});
+  }
+
+  void read_latent_decode(Row& row, const Table& table) {
+    const score::LatentDecodeColumns columns(table);
+    const LatentDecodeSize size = columns.size(row);
+    const double time = row.microseconds(table.column("time_us"));
+    if (!row.is_sound()) {
+      return;
+    }
+    const std::string_view cache = row.text(columns.cache);
+    if (!score::dtype_in_table(cache)) {
+      skip(fmt::format("{}: a cache in {}, which no setting chooses", name_, with_escapes(cache)));
+      return;
+    }
+    add(size.dtype == DType::fp8 ? seen_.latent_decode_fp8 : seen_.latent_decode,
+        MeasuredLatentDecode{size, from_seconds(1e-6 * time)});
   }
 
   /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.

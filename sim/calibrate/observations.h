@@ -15,6 +15,7 @@
 #include "model/fit/custom_all_reduce_fit.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
+#include "model/fit/latent_decode_fit.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/memory_bound_fit.h"
 #include "model/hardware/machine.h"
@@ -51,6 +52,8 @@ struct Observations {
   Measurements<MeasuredAttention> attention;
   Measurements<MeasuredAttention> decode_attention;      ///< With a cache of 16 bits.
   Measurements<MeasuredAttention> decode_attention_fp8;  ///< With a cache in fp8.
+  Measurements<MeasuredLatentDecode> latent_decode;      ///< With a cache of 16 bits.
+  Measurements<MeasuredLatentDecode> latent_decode_fp8;  ///< With a cache in fp8.
   Measurements<MeasuredFrameworkKernel> kernels;
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;

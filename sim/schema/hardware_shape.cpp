@@ -70,7 +70,8 @@ Shape matrix_units() {
 Shape accelerator() {
   std::vector<ShapeKey> keys = keys_of<Accelerator>();
   for (ShapeKey& key : keys) {
-    if (key.name == "attention" || key.name == "framework_kernels" || key.name.starts_with("decode_attention")) {
+    if (key.name == "attention" || key.name == "framework_kernels" || key.name.starts_with("decode_attention") ||
+        key.name.starts_with("latent_decode")) {
       key.shape.keys.push_back(fit_key());
     }
   }

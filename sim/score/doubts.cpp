@@ -57,6 +57,16 @@ PricedShape shape_of_decoding(const AttentionSize& size) {
   return shape;
 }
 
+PricedShape shape_of(const LatentDecodeSize& size) {
+  PricedShape shape{.kind = PricedKind::latent_decode, .dtype = size.dtype};
+  put(shape, FitSize::seq) = size.seq;
+  put(shape, FitSize::m) = size.batch;
+  put(shape, FitSize::n) = size.heads;
+  put(shape, FitSize::k) = size.key_width;
+  put(shape, FitSize::bytes) = latent_cache_of(size).count;
+  return shape;
+}
+
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
   PricedShape shape{.kind = kind};
   put(shape, FitSize::bytes) = bytes.count;
@@ -73,6 +83,9 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
     case PricedKind::decode_attention:
       return shape.dtype == DType::fp8 ? "accelerator.decode_attention_fp8.fit.residual"
                                        : "accelerator.decode_attention.fit.residual";
+    case PricedKind::latent_decode:
+      return shape.dtype == DType::fp8 ? "accelerator.latent_decode_fp8.fit.residual"
+                                       : "accelerator.latent_decode.fit.residual";
     case PricedKind::memory_bound: return "";
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
@@ -119,7 +132,8 @@ Doubts::Side Doubts::side_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return Side::gemms;
     case PricedKind::attention: return Side::attention;
-    case PricedKind::decode_attention: return Side::decoding;
+    case PricedKind::decode_attention:
+    case PricedKind::latent_decode: return Side::decoding;
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Side::memory;
     default: return Side::links;

@@ -16,6 +16,7 @@
 #include "model/analysis/uncertainty.h"
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
+#include "model/cost/latent_decode.h"
 #include "model/hardware/raised.h"
 #include "model/math/functions.h"
 
@@ -35,6 +36,7 @@ PricedShape shape_of(const GemmSize& size);
 PricedShape shape_of(const AttentionSize& size);
 /// Returns the shape of attention in decoding; `size` is as in decode_attention_time().
 PricedShape shape_of_decoding(const AttentionSize& size);
+PricedShape shape_of(const LatentDecodeSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
 /// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.

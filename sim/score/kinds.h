@@ -52,6 +52,7 @@ void score_best_products(const Table& table, Context& context, Tally& tally);
 void score_layer_shapes(const Table& table, Context& context, Tally& tally);
 void score_attention(const Table& table, Context& context, Tally& tally);
 void score_decode_attention(const Table& table, Context& context, Tally& tally);
+void score_latent_decode(const Table& table, Context& context, Tally& tally);
 void score_collectives(const Table& table, Context& context, Tally& tally);
 void score_framework_all_reduces(const Table& table, Context& context, Tally& tally);
 void score_bus_rates(const Table& table, Context& context, Tally& tally);

@@ -104,4 +104,18 @@ AttentionSize DecodeColumns::size(Row& row) const {
   return size;
 }
 
+LatentDecodeColumns::LatentDecodeColumns(const Table& table)
+    : hw(table.column("hw")),
+      batch(table.column("batch")),
+      keys(table.column("kv_len")),
+      heads(table.column("heads")),
+      cache(table.column("kv_dtype")) {}
+
+LatentDecodeSize LatentDecodeColumns::size(Row& row) const {
+  return {.batch = row.count(batch),
+          .seq = row.count(keys),
+          .heads = row.count(heads),
+          .dtype = dtype_in_table(row.text(cache)).value_or(DType::bf16)};
+}
+
 }  // namespace commfuse::score

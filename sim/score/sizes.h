@@ -8,6 +8,7 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
+#include "model/cost/latent_decode.h"
 #include "model/dtype.h"
 #include "sim/score/row.h"
 #include "sim/score/table.h"
@@ -41,6 +42,14 @@ struct DecodeColumns {
   explicit DecodeColumns(const Table& table);
   [[nodiscard]] AttentionSize size(Row& row) const;
   Column hw, batch, keys, heads, kv_heads, head_dim, cache;
+};
+
+/// The columns of latent attention in decoding over keys of DeepSeek's width, which heads share. An unknown dtype of
+/// the cache reads as bf16.
+struct LatentDecodeColumns {
+  explicit LatentDecodeColumns(const Table& table);
+  [[nodiscard]] LatentDecodeSize size(Row& row) const;
+  Column hw, batch, keys, heads, cache;
 };
 
 }  // namespace commfuse::score

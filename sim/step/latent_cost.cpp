@@ -2,7 +2,7 @@
 // Prices multi-head latent attention in a layer: training, prefill, decoding.
 #include <algorithm>
 
-#include "model/cost/decode_attention.h"
+#include "model/cost/latent_decode.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 #include "sim/step/layer_cost.h"

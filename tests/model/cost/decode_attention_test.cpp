@@ -155,27 +155,5 @@ TEST(DecodeAttention, MoreKeysOrSequencesTakeNoLessTime) {
   }
 }
 
-// DeepSeek-V3 has 128 heads and narrow keys of 512 + 64 elements, of which the first 512 are also the values.
-TEST(DecodeAttention, OverNarrowKeysReadsThemOnceForAllHeadsOrIsBoundByGemms) {
-  const Accelerator h100 = h100_accelerator();
-  LatentDecodeSize size{.batch = 64, .seq = 4096, .heads = 8};
-  const Bytes read_bytes{64LL * (4096 * 576 + 8 * (576 + 512)) * 2};
-  EXPECT_EQ(latent_decode_time(h100, size),
-            h100.attention.overhead.value + memory_bound_time(h100, read_bytes, h100.sms));
-  size.heads = 256;  // two tokens per sequence on 128 heads
-  const double gemm_flops = 2.0 * 64 * 4096 * 256 * (576 + 512);
-  const double rate = h100.dense_peak(DType::bf16).value * h100.attention.loop_efficiency.value;
-  EXPECT_EQ(latent_decode_time(h100, size), h100.attention.overhead.value + from_seconds(gemm_flops / rate));
-}
-
-TEST(DecodeAttention, OverWideKeysReadsTheKeysOfEveryHead) {
-  const Accelerator h100 = h100_accelerator();
-  const LatentDecodeSize wide{
-      .batch = 64, .seq = 4096, .heads = 16, .key_width = 192, .value_width = 128, .shared = false};
-  const Bytes read_bytes{64LL * (4096 + 1) * 16 * (192 + 128) * 2};
-  EXPECT_EQ(latent_decode_time(h100, wide),
-            h100.attention.overhead.value + memory_bound_time(h100, read_bytes, h100.sms));
-}
-
 }  // namespace
 }  // namespace commfuse

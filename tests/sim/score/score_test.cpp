@@ -17,6 +17,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
+#include "model/cost/latent_decode.h"
 #include "model/expect/message.h"
 #include "model/fit/holdout.h"
 #include "model/hardware/link_rates.h"
@@ -104,6 +105,25 @@ TEST(Score, RatesAndKernelsAcrossNodesAreNotPricedAsOneNode) {
   EXPECT_EQ(kernels.scored, 1);
   ASSERT_EQ(kernels.skipped.size(), 1U);
   EXPECT_EQ(kernels.skipped.front().reason, "the kernels of frameworks sum within one node");
+}
+
+TEST(Score, LatentAttentionOfDecodingIsScoredByTheDtypeOfItsCache) {
+  const auto us = [](const char* machine, DType cache) {
+    return to_microseconds(
+        latent_decode_time(load_machine(machine).accelerator, {.batch = 32, .seq = 4096, .heads = 16, .dtype = cache}));
+  };
+  const TableScore score = score_text(
+      fmt::format("hw,batch,kv_len,heads,tp,dtype,kv_dtype,time_us\n"
+                  "H100-SXM5,32,4096,16,8,bfloat16,bfloat16,{:.9g}\nH100-SXM5,32,4096,16,8,bfloat16,fp8,{:.9g}\n"
+                  "H100-SXM5,32,4096,16,8,bfloat16,int4,20\nA100-SXM4-80GB,32,4096,16,8,bfloat16,fp8,20\n",
+                  us("h100-sxm", DType::bf16) / 1.25, us("h100-sxm", DType::fp8) / 1.1),
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "latent_decode");
+  EXPECT_EQ(score.scored, 2);
+  EXPECT_EQ(score.skipped_rows(), 2);
+  ASSERT_EQ(score.errors.size(), 2U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.1, 1e-6);
 }
 
 TEST(Score, PercentilesInterpolateBetweenErrorsAsInNumpy) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the parameters of model/cost/latent_decode.h to measured calls of latent attention in decoding.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/cost/latent_decode.h"
+#include "model/fit/fit_quality.h"
+#include "model/fit/robust_fit.h"
+#include "model/hardware/accelerator.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+struct MeasuredLatentDecode {
+  LatentDecodeSize size;
+  Duration time{};
+};
+
+struct LatentDecodeFit {
+  Accelerator accelerator;  ///< The given one with the fitted parameters, each with its standard error and provenance.
+  std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
+  std::vector<std::string> left;  ///< parameters that few sizes cannot determine; their values are unchanged
+  double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
+  bool has_few = false;           ///< few sizes: all rows are fitted and none is held out
+  std::vector<MeasuredLatentDecode> medians;  ///< with few sizes: the fitted rows, one per size
+  FitQuality fitted;                          ///< on the rows of the fit
+  FitQuality held_out;                        ///< on the 20% of pairs of heads and batch that the fit has not seen
+};
+
+/// Returns whether `rows` determine the parameters: there are at least 60 sizes beyond the held-out rows, or the
+/// accelerator has parameters for this cache, which are then the prior of few rows.
+bool can_fit_latent_decode(const Accelerator& accelerator, std::span<const MeasuredLatentDecode> rows,
+                           const std::string& machine);
+
+/// Fits by robust least squares on log(predicted / measured); rows with the same heads and batch count as one
+/// observation in the standard errors. All rows have shared keys and one `size.dtype`. `machine` and `source` are as in
+/// fit_attention(). Blocks hold 16 of up to 32 heads only if they do so in the accelerator (`reread` above 0). Requires
+/// can_fit_latent_decode() and times above 0.
+LatentDecodeFit fit_latent_decode(const Accelerator& accelerator, std::span<const MeasuredLatentDecode> rows,
+                                  const std::string& machine, const std::string& source);
+
+/// Returns the lines of the hardware file's map for this cache that the fit determined, each indented by `indent`
+/// spaces.
+std::string latent_decode_yaml(const LatentDecodeFit& fit, DType dtype, int indent);
+
+}  // namespace commfuse
