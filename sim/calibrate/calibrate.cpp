@@ -134,13 +134,18 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   }
 }
 
+/// Returns the machine in the keys that hold out rows, if no row names its machine: like `score`, a cluster's node.
+std::string machine_in_keys(const Machine& base) {
+  return base.node_name.empty() ? base.name : load_machine(base.node_name).name;
+}
+
 class Calibrator {
  public:
   Calibrator(const Machine& base, const Observations& observations)
       : base_(base),
         accelerator_(base.accelerator),
         observations_(observations),
-        machine_(observations.machine.empty() ? base.name : observations.machine) {}
+        machine_(observations.machine.empty() ? machine_in_keys(base) : observations.machine) {}
 
   /// Runs before the other fits, because GEMMs read and write memory too.
   void traffic() {

@@ -421,6 +421,26 @@ TEST_F(Calibrate, HoldsOutTheSameGroupsAsScore) {
   EXPECT_EQ(calibration.parts.at(0).held_out.rows, held_out_count);
 }
 
+TEST_F(Calibrate, RowsOfAClusterAreHeldOutByTheNameOfItsNode) {
+  std::string text = "op,ngpus,nodes,bytes,time_us\n";
+  std::vector<bool> expected;
+  std::vector<bool> by_cluster;
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 5 / 4) {
+    text += fmt::format("all_gather,16,2,{},{}\n", bytes, 60.0 + static_cast<double>(bytes) / 300e3);
+    expected.push_back(is_held_out(link_group("collective", "h100-sxm", "all_gather", bytes)));
+    by_cluster.push_back(is_held_out(link_group("collective", "dgx-h100-x2", "all_gather", bytes)));
+  }
+  const Machine cluster = load_machine("dgx-h100-x2");
+  const Calibration calibration =
+      calibrate(cluster, "dgx-h100-x2", "box", read_observations({write("ag.csv", text)}, std::nullopt, &cluster));
+  std::vector<bool> held_out;
+  for (const Residual& residual : calibration.parts.at(0).residuals) {
+    held_out.push_back(residual.held_out);
+  }
+  EXPECT_EQ(held_out, expected);
+  EXPECT_NE(held_out, by_cluster);
+}
+
 TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
   const Observations observations = read_observations({write("more.csv",
                                                              "op,ngpus,bytes,time_us,nodes\n"
