@@ -57,9 +57,17 @@ class FileDigests {
         add_named_in(item, folder);
       }
     } else if (value.kind() == YamlKind::scalar && !value.text().empty()) {
-      add_if_file(folder / value.text());
-      add_if_known(value.text());
+      add_named_by(value.text(), folder);
+      // "as: h100-sxm/bf16" and "as: ./mine.yaml/bf16" name a file and a dtype in it.
+      if (const std::size_t slash = value.text().rfind('/'); slash != std::string::npos && slash > 0) {
+        add_named_by(value.text().substr(0, slash), folder);
+      }
     }
+  }
+
+  void add_named_by(const std::string& text, const fs::path& folder) {
+    add_if_file(folder / text);
+    add_if_known(text);
   }
 
   void add_if_file(const fs::path& path) {

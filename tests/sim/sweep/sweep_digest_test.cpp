@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,18 +52,41 @@ TEST(SweepDigest, FollowsTheImplementationThatAFrameworkNames) {
   EXPECT_NE(digest_by("./mine.yaml"), first);
 }
 
-TEST(SweepDigest, FollowsTheFrameworkThatAFrameworkExtends) {
-  const OwnFolder folder;
+/// Returns whether the digest changes with a file of the catalogue.
+bool follows(const std::string& file_of_catalogue, const std::function<std::string()>& digest) {
   std::filesystem::copy(test::configs_folder, "configs", std::filesystem::copy_options::recursive);
   const char* const given = std::getenv("COMMFUSE_CONFIG_DIR");
   const std::optional<std::string> before = given == nullptr ? std::nullopt : std::optional<std::string>(given);
   setenv("COMMFUSE_CONFIG_DIR", "configs", 1);
-  std::ofstream("mine.yaml") << "extends: megatron-lm\n";
-  const std::string first = digest_by("./mine.yaml");
-  std::ofstream("configs/frameworks/megatron-lm.yaml", std::ios::app) << "# changed\n";
-  const std::string second = digest_by("./mine.yaml");
+  const std::string first = digest();
+  std::ofstream("configs/" + file_of_catalogue, std::ios::app) << "# changed\n";
+  const std::string second = digest();
   before ? setenv("COMMFUSE_CONFIG_DIR", before->c_str(), 1) : unsetenv("COMMFUSE_CONFIG_DIR");
-  EXPECT_NE(first, second);
+  return first != second;
+}
+
+TEST(SweepDigest, FollowsTheFrameworkThatAFrameworkExtends) {
+  const OwnFolder folder;
+  std::ofstream("mine.yaml") << "extends: megatron-lm\n";
+  EXPECT_TRUE(follows("frameworks/megatron-lm.yaml", [] { return digest_by("./mine.yaml"); }));
+}
+
+TEST(SweepDigest, FollowsTheTableOfTheCatalogueThatAFileNames) {
+  const OwnFolder folder;
+  std::ofstream("mine.yaml") << "kernel_choice: {as: a100-sxm-80/bf16}\n";
+  EXPECT_TRUE(follows("hardware/a100-sxm-80.yaml", [] { return digest_with({"hardware=./mine.yaml"}); }));
+}
+
+TEST(SweepDigest, FollowsTheTableThatAFileNamesWithADtype) {
+  const OwnFolder folder;
+  std::ofstream("mine.yaml") << "accelerator: {matrix_units: {bf16: {kernel_choice: {as: ./table.yaml/bf16}}}}\n";
+  const auto written = [](const std::string& text) {
+    std::ofstream("table.yaml") << text;
+    return digest_with({"hardware=./mine.yaml"});
+  };
+  const std::string first = written("a: 1\n");
+  EXPECT_EQ(written("a: 1\n"), first);
+  EXPECT_NE(written("a: 2\n"), first);
 }
 
 TEST(SweepDigest, FollowsImplementationsToCompare) {
