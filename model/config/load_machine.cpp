@@ -52,15 +52,19 @@ GemmParameters read_gemm(YamlMap map) {
   return gemm;
 }
 
-void read_matrix_units(const YamlFile& file, YamlMap map, Accelerator& accelerator) {
+/// By dtype: the file that gives its kernel_choice.
+using NamingFiles = std::array<std::filesystem::path, all_dtypes.size()>;
+
+void read_matrix_units(const NamingFiles& naming_files, YamlMap map, Accelerator& accelerator) {
   bool has_unit = false;
   for (const DType dtype : all_dtypes) {
     if (std::optional<YamlMap> unit = map.optional_map(name_of(dtype))) {
       has_unit = true;
-      accelerator.matrix_units[index_of(dtype)] = MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
-                                                             .gemm = read_gemm(unit->map("gemm")),
-                                                             .kernel_choice = read_kernel_choice(file, *unit),
-                                                             .fit = read_fit_scope(*unit)};
+      accelerator.matrix_units[index_of(dtype)] =
+          MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
+                     .gemm = read_gemm(unit->map("gemm")),
+                     .kernel_choice = read_kernel_choice(naming_files[index_of(dtype)], *unit),
+                     .fit = read_fit_scope(*unit)};
     }
   }
   if (!has_unit) {
@@ -68,7 +72,7 @@ void read_matrix_units(const YamlFile& file, YamlMap map, Accelerator& accelerat
   }
 }
 
-Accelerator read_accelerator(const YamlFile& file, YamlMap map) {
+Accelerator read_accelerator(const NamingFiles& naming_files, YamlMap map) {
   Accelerator accelerator;
   read_described(map, accelerator);
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
@@ -89,7 +93,7 @@ Accelerator read_accelerator(const YamlFile& file, YamlMap map) {
   if (std::optional<YamlMap> decoding = map.optional_map("latent_decode_fp8")) {
     accelerator.latent_decode_fp8->fit = read_fit_scope(*decoding);
   }
-  read_matrix_units(file, map.map("matrix_units"), accelerator);
+  read_matrix_units(naming_files, map.map("matrix_units"), accelerator);
   return accelerator;
 }
 
@@ -357,17 +361,17 @@ std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   return value && value->kind() == YamlKind::scalar ? value->text() : std::string();
 }
 
-/// Returns the paths of this file's own fields `kernel_choice`. Each replaces the field of the base as a whole, because
-/// one file may have a table where the other has `as`.
-std::vector<std::string> own_kernel_choices(YamlMap root) {
+/// Returns the dtypes for which this file gives a kernel_choice. Each replaces that of the base as a whole, because one
+/// file may have a table where the other has `as`.
+std::vector<DType> own_kernel_choices(YamlMap root) {
   const std::optional<YamlValue> units = field_of(root.optional_value("accelerator"), "matrix_units");
-  std::vector<std::string> paths;
+  std::vector<DType> dtypes;
   for (const DType dtype : all_dtypes) {
     if (field_of(field_of(units, name_of(dtype)), "kernel_choice")) {
-      paths.push_back(fmt::format("accelerator.matrix_units.{}.kernel_choice", name_of(dtype)));
+      dtypes.push_back(dtype);
     }
   }
-  return paths;
+  return dtypes;
 }
 
 /// Returns the fields that a file does not inherit from its base. Nothing about wires is inherited if this file gives
@@ -420,33 +424,41 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
 }
 
 /// Inherits the fields that a file omits from the file that it extends. The base is read first, so its mistakes are
-/// reported under its own name.
-void take_from_base(YamlFile& file, YamlMap root, int depth) {
+/// reported under its own name. Returns the files that give the fields `kernel_choice`, because a path in such a field
+/// starts at the folder of that file.
+NamingFiles take_from_base(YamlFile& file, YamlMap root, int depth) {
+  NamingFiles naming_files;
+  naming_files.fill(file.path());
   const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::nodes, depth);
   if (!path) {
-    return;
+    return naming_files;
   }
   YamlFile base(*path);
   YamlMap base_root = base.root();
   base_root.schema(hardware_schema);
-  take_from_base(base, base_root, depth + 1);
-  const std::vector<std::string> kernel_choices = own_kernel_choices(root);
+  naming_files = take_from_base(base, base_root, depth + 1);
+  std::vector<std::string> kernel_choices;
+  for (const DType dtype : own_kernel_choices(root)) {
+    kernel_choices.push_back(fmt::format("accelerator.matrix_units.{}.kernel_choice", name_of(dtype)));
+    naming_files[index_of(dtype)] = file.path();
+  }
   std::vector<std::string_view> own_keys = own_fields(root, base_root);
   own_keys.insert(own_keys.end(), kernel_choices.begin(), kernel_choices.end());
   file.extend(base, root.optional_value("extends")->place(), own_keys);
+  return naming_files;
 }
 
 Planned read_hardware(YamlFile& file) {
   YamlMap root = file.root();
   root.schema(hardware_schema);
-  take_from_base(file, root, 0);
+  const NamingFiles naming_files = take_from_base(file, root, 0);
   Planned planned;
   Machine& machine = planned.machine;
   machine.name = root.text("name");
   read_known_as(root, machine.known_as);
   machine.executor = root.optional_value("executor") ? root.text("executor") : "";
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
-  machine.accelerator = read_accelerator(file, root.map("accelerator"));
+  machine.accelerator = read_accelerator(naming_files, root.map("accelerator"));
   machine.link = read_link(root.map("link"));
   planned.plan = read_node_plan(file, root, machine);
   planned.plan.host_link = read_host_link(root);

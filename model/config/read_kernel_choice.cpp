@@ -70,8 +70,8 @@ std::optional<YamlMap> map_at(YamlMap map, std::initializer_list<std::string_vie
   return inner;
 }
 
-/// Reads the table that `as: <hardware file>/<dtype>` names; a relative path starts at the folder of `reader`.
-std::shared_ptr<const KernelChoice> read_named(const YamlFile& reader, YamlMap map) {
+/// Reads the table that `as: <hardware file>/<dtype>` names; a relative path starts at the folder of `naming_file`.
+std::shared_ptr<const KernelChoice> read_named(const std::filesystem::path& naming_file, YamlMap map) {
   const std::string name = map.text("as", "h100-sxm/bf16");
   const std::size_t slash = name.rfind('/');  // a path may contain others
   if (name.empty() || slash == std::string::npos) {
@@ -82,7 +82,7 @@ std::shared_ptr<const KernelChoice> read_named(const YamlFile& reader, YamlMap m
     return nullptr;
   }
   try {
-    YamlFile file(find_config(Catalogue::nodes, beside_file(reader.path(), Catalogue::nodes, name.substr(0, slash))));
+    YamlFile file(find_config(Catalogue::nodes, beside_file(naming_file, Catalogue::nodes, name.substr(0, slash))));
     const std::string dtype = name.substr(slash + 1);
     if (std::optional<YamlMap> table = map_at(file.root(), {"accelerator", "matrix_units", dtype, "kernel_choice"});
         table && !table->has("as")) {
@@ -104,7 +104,7 @@ std::shared_ptr<const KernelChoice> read_named(const YamlFile& reader, YamlMap m
 
 }  // namespace
 
-std::shared_ptr<const KernelChoice> read_kernel_choice(const YamlFile& file, YamlMap unit) {
+std::shared_ptr<const KernelChoice> read_kernel_choice(const std::filesystem::path& naming_file, YamlMap unit) {
   std::optional<YamlMap> map = unit.optional_map("kernel_choice");
   if (!map) {
     return nullptr;
@@ -119,7 +119,7 @@ std::shared_ptr<const KernelChoice> read_kernel_choice(const YamlFile& file, Yam
   if (has_table) {
     map->mistake("as", "'as' names the table of another file, but this map also has a table; remove one of them");
   }
-  return read_named(file, *map);
+  return read_named(naming_file, *map);
 }
 
 }  // namespace commfuse

@@ -71,6 +71,20 @@ TEST(ReadKernelChoice, APathStartsAtTheFolderOfTheFile) {
             bf16_of(load_machine("a100-sxm-80")).kernel_choice->factors);
 }
 
+TEST(ReadKernelChoice, AnInheritedPathStartsAtTheFolderOfTheBase) {
+  const OwnFolder folder;
+  write_machine("      kernel_choice: {as: ./table.yaml/bf16}\n");
+  std::filesystem::create_directory("sub");
+  std::filesystem::rename("machine.yaml", "sub/base.yaml");
+  std::filesystem::copy_file(COMMFUSE_SOURCE_DIR "/configs/hardware/a100-sxm-80.yaml", "sub/table.yaml");
+  std::ofstream("middle.yaml") << "schema: commfuse.hardware/1\nname: middle\nextends: ./sub/base.yaml\n";
+  write_extension("./middle.yaml", "fp16", "      kernel_choice: {as: h100-sxm/bf16}\n");
+  const Machine machine = load_machine("machine.yaml");
+  EXPECT_EQ(bf16_of(machine).kernel_choice->factors, bf16_of(load_machine("a100-sxm-80")).kernel_choice->factors);
+  EXPECT_EQ(machine.accelerator.matrix_unit(DType::fp16).kernel_choice->factors,
+            bf16_of(load_machine("h100-sxm")).kernel_choice->factors);
+}
+
 TEST(ReadKernelChoice, ScalesTheTimeButNotBelowTheFloor) {
   const OwnFolder folder;
   const Accelerator plain = load_machine("h20-sxm").accelerator;
