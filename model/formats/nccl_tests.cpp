@@ -559,6 +559,22 @@ Json parsed(std::string_view text, const std::string& path) {
   }
 }
 
+/// Returns the ranks of each process, because nccl-tests lists only the first device of a process (src/util.cu,
+/// writeDeviceReport).
+std::int64_t ranks_per_device(const Json& settings, std::int64_t processes, const std::string& path) {
+  const auto in_config = [&](const char* key) {
+    return settings.is_object() ? std::max(1.0, std::floor(number_at(settings, key).value_or(1.0))) : 1.0;
+  };
+  const double threads = in_config("nthreads");
+  const double gpus = in_config("ngpus");
+  if (threads * gpus * static_cast<double>(processes) > static_cast<double>(max_ranks)) {
+    refuse(path, fmt::format("config: {} x nthreads {} x ngpus {} are more than {} ranks; give the whole file that "
+                             "nccl-tests -J wrote",
+                             counted(processes, "device"), threads, gpus, max_ranks));
+  }
+  return static_cast<std::int64_t>(std::min(threads * gpus, static_cast<double>(max_ranks)));
+}
+
 void read_json(std::string_view text, const std::string& path, Reading& reading) {
   const Json json = parsed(text, path);
   const Json empty_list = Json::array();
@@ -589,12 +605,7 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
                         .device = whole("device", 0)});
     ++index;
   }
-  // nccl-tests lists only the first device of each process (src/util.cu, writeDeviceReport).
-  const auto in_config = [&](const char* key) {
-    const double number = settings.is_object() ? number_at(settings, key).value_or(1.0) : 1.0;
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, max_ranks);
-  };
-  reading.set_ranks_per_device(in_config("nthreads") * in_config("ngpus"));
+  reading.set_ranks_per_device(ranks_per_device(settings, index, path));
   const Json& results = list(json, "results");
   for (std::size_t i = 0; i < results.size(); ++i) {
     read_result(fmt::format("results[{}]", i), results[i], path, reading);

@@ -421,6 +421,19 @@ TEST(NcclTests, JsonListsOnlyTheFirstDeviceOfAProcess) {
   EXPECT_EQ(run.nodes, 2);
 }
 
+TEST(NcclTests, MoreRanksThanAnyMachineHasAreRefused) {
+  const auto log_of = [](const std::string& threads, const std::string& gpus) {
+    return R"({"args":["all_gather_perf"],"config":{"nthreads":)" + threads + R"(,"ngpus":)" + gpus +
+           R"(,"devices":[{"rank":0},{"rank":1}]},"results":[{"size":1024,"out_of_place":{"time":9.5}}]})";
+  };
+  EXPECT_EQ(only_run(log_of("1024", "512"), "out.json").ranks, 1048576);
+  EXPECT_EQ(log_refusal(log_of("65536", "65536")),
+            "out.txt: config: 2 devices x nthreads 65536 x ngpus 65536 are more than 1048576 ranks; give the whole "
+            "file that nccl-tests -J wrote");
+  EXPECT_NE(log_refusal(log_of("1e18", "1e300")).find("nthreads 1e+18"), std::string::npos);
+  EXPECT_EQ(only_run(log_of("-3", "0.5"), "out.json").ranks, 2);
+}
+
 TEST(NcclTests, HostsAndVersionsAreKeptAndWrongResultsMarked) {
   const std::string rows =
       "     1048576        262144     float     sum      -1    17.13   61.21   53.56      0    16.90   62.05   54.29   "
