@@ -33,7 +33,7 @@ double factor_of(const Settings& settings, std::string_view key, const Link& lin
   if (!is_in_range(factor)) {
     throw ConfigError(
         fmt::format("{} is {}, and {} has {}: a link's rate may differ by a factor of at most {}; choose a closer rate",
-                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), max_factor));
+                    key, settings.text(key), link.name, bandwidth_in_words(link.nominal_rate.value), max_factor));
   }
   return factor;
 }

@@ -132,7 +132,7 @@ void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   if (peer.aggregate_rate.value.value < peer.rate.value.value) {
     peer_map.mistake("aggregate_rate",
                      fmt::format("{} is below the rate to one peer, {}; give the rate to all peers together",
-                                 format_bandwidth(peer.aggregate_rate.value), format_bandwidth(peer.rate.value)));
+                                 bandwidth_in_words(peer.aggregate_rate.value), bandwidth_in_words(peer.rate.value)));
   }
 }
 

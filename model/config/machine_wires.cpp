@@ -72,7 +72,7 @@ struct Capacity {
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
   if (map.has(key) && rate.value > rounding * capacity.limit.value) {
     map.mistake(key, fmt::format("{} exceeds the wires: {} {}; lower it, or correct the rate of the wires",
-                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.limit)));
+                                 bandwidth_in_words(rate), capacity.wires, bandwidth_in_words(capacity.limit)));
   }
 }
 
@@ -192,7 +192,7 @@ bool has_pairs(const Machine& machine, const TopologyPlan& plan) {
 void refuse_topology(YamlMap root, std::string_view key, BytesPerSecond rate, std::string_view limit) {
   root.map("topology")
       .mistake("kind", fmt::format("{0} is {1}, but {2}; correct the topology, or lower {0} of the hardware", key,
-                                   format_bandwidth(rate), limit));
+                                   bandwidth_in_words(rate), limit));
 }
 
 }  // namespace
@@ -240,7 +240,7 @@ void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& 
     check_rate(root.map("link").map("collective"), "rate", rate, {limit, "the topology gives a GPU"});
   } else if (rate.value > rounding * limit.value) {
     refuse_topology(root, "link.collective.rate", rate,
-                    fmt::format("this topology gives a GPU only {}", format_bandwidth(limit)));
+                    fmt::format("this topology gives a GPU only {}", bandwidth_in_words(limit)));
   }
 }
 
@@ -267,8 +267,8 @@ void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& p
     const int peers = wires_per_gpu(plan.kind, plan.gpus_per_node);
     root.map("link").map("peer").mistake(
         "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {}); give the rate to a single peer",
-                            format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
-                            format_bandwidth(plan.gpu_rate), counted(peers, "peer")));
+                            bandwidth_in_words(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
+                            bandwidth_in_words(plan.gpu_rate), counted(peers, "peer")));
   }
 }
 
@@ -291,7 +291,7 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
     const bool is_faster = peer.value > rounding * limit.value;
     if (is_faster && !plan.wires) {
       refuse_topology(root, "link.peer.rate", peer,
-                      fmt::format("no pair of this topology has more than {}", format_bandwidth(limit)));
+                      fmt::format("no pair of this topology has more than {}", bandwidth_in_words(limit)));
       return;
     }
     if (is_faster) {
@@ -300,7 +300,7 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
               "file",
               fmt::format("link.peer.rate is {}, but no pair of {} has more than {}; give the file of this machine, "
                           "or give the rate to a single peer",
-                          format_bandwidth(peer), plan.wires->file, format_bandwidth(limit)));
+                          bandwidth_in_words(peer), plan.wires->file, bandwidth_in_words(limit)));
       return;
     }
   }

@@ -101,8 +101,8 @@ std::optional<std::int64_t> whole(std::optional<double> value) {
   return static_cast<std::int64_t>(nearest);
 }
 
-/// Formats the value in the largest of `units` (smallest first) that leaves at least 1, with the fewest digits that
-/// read back to the same value.
+/// Formats the value in the largest of `units` (smallest first) that leaves at least 1, with the fewest digits whose
+/// text is the same as the value.
 std::string format_scaled(double value, std::span<const Unit> units, bool (*same)(double, std::string_view)) {
   std::size_t chosen = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -263,6 +263,14 @@ std::string format_size(Bytes size) {
 std::string format_bandwidth(BytesPerSecond rate) {
   return format_scaled(rate.value, std::span(bandwidth_units).first(5), [](double value, std::string_view text) {
     return parse_bandwidth(text) == BytesPerSecond{value};
+  });
+}
+
+std::string bandwidth_in_words(BytesPerSecond rate) {
+  return format_scaled(rate.value, std::span(bandwidth_units).first(5), [](double value, std::string_view text) {
+    constexpr double rounding = 1e-6;
+    const std::optional<BytesPerSecond> read = parse_bandwidth(text);
+    return read && std::abs(read->value - value) <= rounding * value;
   });
 }
 

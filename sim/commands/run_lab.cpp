@@ -54,7 +54,7 @@ std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles
 std::string lab_table(const LabWorkload& lab, const LabRun& run) {
   std::string text =
       wrapped(fmt::format("{}: {}, chunks of {} at {}, {} latency", lab.name, counted(lab.ranks, "rank"),
-                          format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency)),
+                          format_size(lab.chunk), bandwidth_in_words(lab.rate), format_duration(lab.latency)),
               "", "  ");
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));

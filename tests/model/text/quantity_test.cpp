@@ -127,6 +127,13 @@ TEST(Format, WritesTheNaturalUnit) {
   EXPECT_EQ(format_count(0), "0");
 }
 
+TEST(Format, RatesInWordsStayInTheirUnit) {
+  EXPECT_EQ(bandwidth_in_words({450e9 / 7}), "64.2857 GB/s");
+  EXPECT_EQ(bandwidth_in_words({450e9}), "450 GB/s");
+  EXPECT_EQ(bandwidth_in_words({449.96e9}), "449.96 GB/s");
+  EXPECT_EQ(bandwidth_in_words({0.5}), "0.5 B/s");
+}
+
 TEST(Format, ReadsBackToTheSameValue) {
   std::uint64_t state = 1;
   for (int i = 0; i < 20'000; ++i) {
