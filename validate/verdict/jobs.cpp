@@ -206,21 +206,31 @@ class TracedJob {
 Job job_of_traces(const std::vector<std::string>& files, JobFiles& result) {
   TracedJob traced;
   std::vector<std::string> used_files;
+  std::map<std::size_t, RankTrace> unranked;  // by index of the file
   for (std::size_t i = 0; i < files.size(); ++i) {
     try {
       RankTrace trace = read_rank_trace(files[i]);
-      const auto rank = trace.rank.value_or(static_cast<std::int64_t>(i));
-      if (traced.has(rank)) {
-        throw ConfigError(fmt::format("{}: two traces are of rank {}; give one trace per rank", files[i], rank));
+      if (trace.rank && traced.has(*trace.rank)) {
+        throw ConfigError(fmt::format("{}: two traces are of rank {}; give one trace per rank", files[i], *trace.rank));
       }
-      if (!trace.rank) {
-        result.passed_over.push_back(fmt::format("{}: states no rank; used as rank {}", with_escapes(files[i]), rank));
-      }
-      traced.add(rank, std::move(trace));
       used_files.push_back(files[i]);
+      if (trace.rank) {
+        traced.add(*trace.rank, std::move(trace));
+      } else {
+        unranked.emplace(i, std::move(trace));
+      }
     } catch (const ConfigError& error) {
       result.unread.emplace_back(error.what());
     }
+  }
+  // A trace without a rank takes the index of its file, or the lowest free rank if another trace states that one.
+  for (auto& [index, trace] : unranked) {
+    auto rank = static_cast<std::int64_t>(index);
+    for (std::int64_t lowest = 0; traced.has(rank); ++lowest) {
+      rank = lowest;
+    }
+    result.passed_over.push_back(fmt::format("{}: states no rank; used as rank {}", with_escapes(files[index]), rank));
+    traced.add(rank, std::move(trace));
   }
   if (used_files.empty()) {
     return {};

@@ -125,6 +125,27 @@ TEST(Jobs, ASecondTraceOfARankIsReportedAndSkipped) {
   EXPECT_EQ(files.unread[0], "b.json: two traces are of rank 0; give one trace per rank");
 }
 
+TEST(Jobs, ATraceWithoutARankTakesAFreeRank) {
+  const OwnFolder folder;
+  const auto without_rank = [](std::string trace) {
+    const std::size_t begin = trace.find("\"rank\": ");
+    return trace.erase(begin, trace.find("\"world_size\"") - begin);
+  };
+  write("a.json", without_rank(trace_of(0, 1000.0, 0.0, 1500.0, 400.0)));
+  write("b.json", trace_of(0, 1500.0, 0.0, 1500.0, 400.0));
+  write("c.json", without_rank(trace_of(0, 1100.0, 0.0, 1500.0, 400.0)));
+  const JobFiles files = read_jobs({"a.json", "b.json", "c.json"});
+  EXPECT_EQ(files.unread, std::vector<std::string>{});
+  EXPECT_EQ(files.passed_over, (std::vector<std::string>{"a.json: states no rank; used as rank 1",
+                                                         "c.json: states no rank; used as rank 2"}));
+  const Job& job = files.jobs.at(0);
+  ASSERT_EQ(job.steps.size(), 12U);
+  EXPECT_NEAR(job.steps[0].compute_us.value(), 1500.0, 1e-6);
+  EXPECT_EQ(job.steps[4].rank, 1);
+  EXPECT_NEAR(job.steps[4].compute_us.value(), 1000.0, 1e-6);
+  EXPECT_NEAR(job.steps[8].compute_us.value(), 1100.0, 1e-6);
+}
+
 TEST(Jobs, RecordsOfLinksNameRanksThatComputeOrSendSlowly) {
   const OwnFolder folder;
   using std::chrono::microseconds;
