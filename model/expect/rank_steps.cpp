@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -115,8 +116,25 @@ std::optional<double> comparable_number(const RankStep& rank_step, const RankNum
   return number && (quantity.is_share || *number > 0.0) ? number : std::nullopt;
 }
 
-/// Returns the series over the steps in which all ranks have the number; empty if there is no such step.
-Series series_of(std::span<const RankStep> measured, const RankNumber& quantity, double step_us) {
+/// Returns the steps of the ranks that have the number in some step. The others, such as a rank whose trace has no
+/// compute, cannot be compared, and must not hide those that can.
+std::vector<RankStep> steps_of_ranks_with(const RankNumber& quantity, std::span<const RankStep> measured) {
+  std::set<std::int64_t> ranks;
+  for (const RankStep& rank_step : measured) {
+    if (comparable_number(rank_step, quantity)) {
+      ranks.insert(rank_step.rank);
+    }
+  }
+  std::vector<RankStep> steps;
+  std::copy_if(measured.begin(), measured.end(), std::back_inserter(steps),
+               [&](const RankStep& rank_step) { return ranks.contains(rank_step.rank); });
+  return steps;
+}
+
+/// Returns the series over the steps in which all ranks that have the number at all have it; empty if there is no such
+/// step.
+Series series_of(std::span<const RankStep> all_measured, const RankNumber& quantity, double step_us) {
+  const std::vector<RankStep> measured = steps_of_ranks_with(quantity, all_measured);
   std::set<std::int64_t> incomplete_steps;
   for (const RankStep& rank_step : measured) {
     if (!comparable_number(rank_step, quantity)) {

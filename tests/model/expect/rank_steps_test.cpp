@@ -216,6 +216,19 @@ TEST(RankSteps, AStepWithoutANumberHidesNoOtherStep) {
   EXPECT_EQ(judge_steps(slow_send, 0.01).suspects.at(0).rank, faulty);
 }
 
+TEST(RankSteps, ARankWithoutANumberHidesNoOtherRank) {
+  for (const std::optional<double> compute : {std::optional<double>(), std::optional(0.0)}) {
+    std::vector<RankStep> steps = make_steps({.compute = 1.3});
+    for (RankStep& step : steps) {
+      step.compute_us = step.rank == 2 ? compute : step.compute_us;
+    }
+    const StepJudgement judgement = judge_steps(steps, 0.01);
+    EXPECT_EQ(judgement.ranks, 8U);
+    EXPECT_EQ(judgement.suspects.at(0).fault, RankFault::slow_compute);
+    EXPECT_EQ(judgement.suspects.at(0).rank, faulty);
+  }
+}
+
 TEST(RankSteps, TooFewRanksOrStepsDecideNothing) {
   EXPECT_EQ(judge_steps({}, 0.01).health, Health::undecided);
   EXPECT_EQ(judged_job({.ranks = 2, .compute = 1.0}).health, Health::undecided);
