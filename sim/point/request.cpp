@@ -123,10 +123,32 @@ bool drops_cut(const Strategy& strategy, std::span<const SiteKind> kinds, const 
          relevant_options(strategy, kinds, wish.options).has(Option::attention);
 }
 
+/// Throws ConfigError if the user fixed nested rings and a cut of attention: nested rings leave attention whole.
+void require_cut_possible(const Strategy& strategy, std::span<const SiteKind> kinds, const Wish& wish) {
+  const StrategyOptions& wanted = wish.options;
+  const bool may_be_rings = wanted.form == Form::ring || !wish.fixed.has(Option::form);
+  if (!wish.fixed.has(Option::attention) || wanted.attention == AttentionCut::whole || !wish.fixed.has(Option::inner) ||
+      wanted.inner <= 1 || !may_be_rings) {
+    return;
+  }
+  StrategyOptions nested = wanted;
+  nested.form = Form::ring;
+  StrategyOptions flat = nested;
+  flat.inner = 1;
+  if (relevant_options(strategy, kinds, flat).has(Option::attention) &&
+      !relevant_options(strategy, kinds, nested).has(Option::attention)) {
+    throw ConfigError(
+        fmt::format("{} is {} and {} is {}, but nested rings of {} do not cut attention; remove one of them",
+                    entry_of(Option::inner).key, wanted.inner, entry_of(Option::attention).key,
+                    word_of(attention_words, wanted.attention), strategy.name));
+  }
+}
+
 /// Returns the schedules of one strategy that agree with the fixed options.
 std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
                                          const RunChoices& run) {
   const Wish wish = wish_of(strategy, run);
+  require_cut_possible(strategy, kinds, wish);
   if (!refusal_of(strategy, kinds, wish.options, run.ranks).empty()) {
     return {wish.options};  // running it reports the reason
   }
@@ -359,7 +381,9 @@ std::vector<Candidates> plain_candidates_of(const Settings& settings) {
   const std::vector<SiteKind> kinds = kinds_of(run.scope.layer);
   std::vector<Candidates> result;
   for (const Strategy* strategy : applicable(settings, run)) {
-    const StrategyOptions chosen = wish_of(*strategy, run).options;
+    const Wish wish = wish_of(*strategy, run);
+    require_cut_possible(*strategy, kinds, wish);
+    const StrategyOptions& chosen = wish.options;
     const std::string refusal = refusal_of(*strategy, kinds, chosen, run.ranks);
     if (!refusal.empty()) {
       throw ConfigError(refusal);
