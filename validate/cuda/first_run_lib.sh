@@ -309,10 +309,17 @@ build_programs() {
 }
 
 # Packs all libraries except NVIDIA's and the C library, which come from the machine. The compiler's libraries are used
-# only if the machine has none.
+# only if the machine has none. Exits with 1 if another library is missing, because the kit would not start.
 pack_libraries() {
-  local into=$1 library
-  for library in $(ldd "$into"/bin/* "$into"/lib/commfuse/* | awk '/=> \// { print $3 }' | sort -u); do
+  local into=$1 needed library
+  needed=$(ldd "$into"/bin/* "$into"/lib/commfuse/* || true)
+  while IFS= read -r library; do
+    if ! is_of_nvidia "/$library" && ! is_of_the_c_library "/$library"; then
+      say "$library is not found; install it, or name its folder in LD_LIBRARY_PATH"
+      exit 1
+    fi
+  done < <(sed -nE 's/^[[:blank:]]*(.*) => not found$/\1/p' <<<"$needed" | sort -u)
+  while IFS= read -r library; do
     if is_of_nvidia "$library" || is_of_the_c_library "$library"; then
       continue
     elif is_of_the_compiler "$library"; then
@@ -320,7 +327,7 @@ pack_libraries() {
     else
       cp -L "$library" "$into/lib/system/"
     fi
-  done
+  done < <(sed -nE 's/^.* => (\/.*) \(0x[0-9a-f]+\)$/\1/p' <<<"$needed" | sort -u)
 }
 
 pack() {
