@@ -3,8 +3,8 @@
 # usage: try_in_clean_root.sh FOLDER [SUITE...]: installs the packages in FOLDER in minimal roots of these suites
 # (default bookworm, jammy and noble: Debian 12, Ubuntu 22.04 and 24.04) without a compiler, and uses them. The packages
 # and the tarball must give the same answers to the README's three questions as this machine's build, byte for byte.
-# With MPI, a sweep with threads in several processes must write the same bytes as one thread. Exits with 77 if no root
-# can be made.
+# With MPI, a sweep with threads in several processes must write the same bytes as one thread. Adds the name of each
+# suite that was tried to FOLDER/tried. Exits with 77 if no root can be made.
 # Environment:
 #   TRY_ROOTS  folder with a root for each suite (bookworm, jammy, noble), which is copied instead of being made
 set -euo pipefail
@@ -137,7 +137,10 @@ for suite in "${suites[@]}"; do
   try_suite "$suite" & # a separate process stops at its first failure; after || it would continue
   wait "$!" || code=$?
   case $code in
-    0) tried=$((tried + 1)) ;;
+    0)
+      tried=$((tried + 1))
+      printf '%s\n' "$suite" >>"$packages/tried"
+      ;;
     77) printf 'not tried: %s\n' "$suite" >&2 ;;
     *) exit "$code" ;;
   esac

@@ -121,12 +121,17 @@ python_has_the_version() {
     print_and_fail "$file has another version; write $version"
 }
 
-packages_are_made() {
-  local kind
+packages_are_tried() {
+  local kind suite
   [[ -d build/packages ]] || { printf 'run ./dev package --try' && return 77; }
   for kind in "commfuse_${version}_*.deb" "commfuse-mpi_${version}_*.deb" "commfuse-$version-linux-*.tar.gz"; do
     compgen -G "build/packages/$kind" >/dev/null ||
       print_and_fail "build/packages has no $kind; run ./dev package --try" || return 1
+  done
+  # ./dev package makes the folder anew, so the file lists where these packages were tried.
+  for suite in bookworm jammy noble; do
+    grep -qsx "$suite" build/packages/tried ||
+      print_and_fail "the packages were not tried on $suite; run ./dev package --try" || return 1
   done
 }
 
@@ -158,7 +163,7 @@ item "files of this release are recorded" files_are_recorded
 item "removed schemas are listed" schemas_are_kept
 item "the program has this version" program_is_of_this_version
 item "the Python module has this version" python_has_the_version
-item "packages are made and tried" packages_are_made
+item "packages are made and tried" packages_are_tried
 item "the tree is clean" tree_is_clean
 item "the tag is free" tag_is_free
 item "docs/releasing.md names these checks" page_names_the_checks

@@ -38,6 +38,7 @@ SH
   chmod +x "$tree/build/release/bin/commfuse-sim"
   touch "$tree"/build/packages/{commfuse,commfuse-mpi}_0.3.1_amd64.deb \
     "$tree/build/packages/commfuse-0.3.1-linux-x86_64.tar.gz"
+  printf '%s\n' bookworm jammy noble >"$tree/build/packages/tried"
   cp "$source/docs/releasing.md" "$tree/docs/"
   printf 'build\n' >"$tree/.gitignore"
   git_in_tree init -q
@@ -83,6 +84,10 @@ refuses 'the program has this version'
 mkdir "$tree/python" && printf 'version = "0.3.0"\n' >"$tree/python/pyproject.toml" && commit
 refuses 'the Python module has this version'
 rm "$tree"/build/packages/*.tar.gz
+refuses 'packages are made and tried'
+rm "$tree/build/packages/tried"
+refuses 'packages are made and tried'
+sed -i /jammy/d "$tree/build/packages/tried"
 refuses 'packages are made and tried'
 printf 'more\n' >"$tree/notes.txt"
 refuses 'the tree is clean'
