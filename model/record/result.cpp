@@ -108,8 +108,19 @@ Value worst_rank_share(const Row& row) {
 const std::string& text_in(const Value& value) { return std::get<std::string>(value); }
 double number_in(const Value& value) { return std::get<double>(value); }
 std::int64_t count_in(const Value& value) { return std::get<std::int64_t>(value); }
-/// Whole picoseconds are restored exactly, because they are below 2^53.
-Duration time_in(const Value& value) { return Duration{std::llround(number_in(value) * 1e6)}; }
+/// Restores whole picoseconds exactly up to 2^33 us (2.4 hours); a double in microseconds cannot tell longer times
+/// apart to the picosecond.
+Duration time_in(const Value& value) {
+  const double us = number_in(value);
+  const double product = us * 1e6;
+  // A double from 2^51 on may be half a picosecond off, which would be rounded up. From 2^52 on all doubles are whole.
+  constexpr double first_whole = 4503599627370496.0;
+  if (!(std::abs(product) < first_whole)) {
+    return Duration{std::llround(product)};
+  }
+  const double whole = std::floor(product);
+  return Duration{std::llround(whole) + std::llround(product - whole + std::fma(us, 1e6, -product))};
+}
 
 template <std::string Row::*member>
 void put_text(Row& row, const Value& value) {

@@ -59,6 +59,17 @@ std::string model(std::string_view schema, std::string_view more = "") {
       schema, more);
 }
 
+TEST(RowsOfJson, ATimeOfAnHourIsReadToThePicosecond) {
+  for (const std::int64_t count : {4'432'926'873'393'315, 4'374'966'272'107'821, 8'589'000'000'000'001}) {
+    std::string row = layer("commfuse.result/2");
+    const std::string time = fmt::format("{}", to_microseconds(Duration{count}));
+    row.replace(row.find("100.0"), 5, time);
+    const ReadRows rows = read(row + "\n");
+    ASSERT_EQ(rows.layers.size(), 1U);
+    EXPECT_EQ(rows.layers[0].analysis.critical.makespan, Duration{count}) << time;
+  }
+}
+
 TEST(RowsOfJson, TheCurrentFormHasBothKindsAndEarlierFormsOneEach) {
   const ReadRows rows = read(layer("commfuse.result/2") + "\n" + model("commfuse.result/2") + "\n" +
                              layer("commfuse.result/1") + "\n" + model("commfuse.step/1") + "\n");
