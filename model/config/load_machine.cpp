@@ -93,7 +93,16 @@ Accelerator read_accelerator(const NamingFiles& naming_files, YamlMap map) {
   if (std::optional<YamlMap> decoding = map.optional_map("latent_decode_fp8")) {
     accelerator.latent_decode_fp8->fit = read_fit_scope(*decoding);
   }
+  if (std::optional<YamlMap> experts = map.optional_map("experts")) {
+    accelerator.experts->fit = read_fit_scope(*experts);
+  }
+  if (std::optional<YamlMap> experts = map.optional_map("experts_fp8")) {
+    accelerator.experts_fp8->fit = read_fit_scope(*experts);
+  }
   read_matrix_units(naming_files, map.map("matrix_units"), accelerator);
+  if (accelerator.experts_fp8 && !accelerator.supports(DType::fp8)) {
+    map.mistake("experts_fp8", "matrix_units has no fp8; add it, or remove experts_fp8");
+  }
   return accelerator;
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/cost/communication.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/latent_decode.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
@@ -89,6 +90,19 @@ Limit limit_of_latent_decoding(const PricedShape& shape, const Accelerator& acce
   return latent_limit_of(accelerator, size);
 }
 
+/// Without fitted parameters, nothing prices the layer.
+Limit limit_of_experts(const PricedShape& shape, const Accelerator& accelerator) {
+  const ExpertWork work{.rows = get(shape, FitSize::m),
+                        .width = get(shape, FitSize::n),
+                        .hidden = get(shape, FitSize::k),
+                        .weights = Bytes{get(shape, FitSize::bytes)},
+                        .dtype = shape.dtype};
+  if (expert_layer_of(accelerator, shape.dtype) == nullptr || std::min({work.rows, work.width, work.hidden}) < 1) {
+    return Limit::bandwidth;
+  }
+  return expert_limit_of(accelerator, work);
+}
+
 int nodes_of(const PricedShape& shape, const Machine& machine, int ranks) {
   return shape.nodes > 0 ? shape.nodes : (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
 }
@@ -122,6 +136,7 @@ std::string_view rows_of(PricedKind kind) {
     case PricedKind::attention:
     case PricedKind::decode_attention:
     case PricedKind::latent_decode: return "attention";
+    case PricedKind::expert_layer: return "layers of experts";
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
@@ -178,6 +193,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::attention: return "attention";
     case PricedKind::decode_attention: return "attention of decoding";
     case PricedKind::latent_decode: return "latent attention of decoding";
+    case PricedKind::expert_layer: return "layer of experts";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
@@ -247,6 +263,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
       const LatentDecodeKernel* const fitted = latent_decode_of(machine.accelerator, shape.dtype);
       return fitted != nullptr ? fitted->fit : FitScope{};
     }
+    case PricedKind::expert_layer: {
+      const ExpertLayer* const fitted = expert_layer_of(machine.accelerator, shape.dtype);
+      return fitted != nullptr ? fitted->fit : FitScope{};
+    }
     case PricedKind::memory_bound: return {};
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
@@ -263,6 +283,7 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::attention: return limit_of_attention(shape, machine.accelerator);
     case PricedKind::decode_attention: return limit_of_decoding(shape, machine.accelerator);
     case PricedKind::latent_decode: return limit_of_latent_decoding(shape, machine.accelerator);
+    case PricedKind::expert_layer: return limit_of_experts(shape, machine.accelerator);
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);

@@ -20,6 +20,7 @@ enum class PricedKind : std::uint8_t {
   attention,
   decode_attention,  ///< Attention of decoding, which no program has.
   latent_decode,     ///< Latent attention of decoding, which no program has.
+  expert_layer,      ///< All routed experts of a layer as one call, which no program has.
   memory_bound,
   framework_kernel,  ///< A memory-bound kernel of a serving framework, between its GEMMs.
   exchange,
@@ -34,10 +35,13 @@ std::string_view name_of(PricedKind kind);
 
 struct PricedShape {
   PricedKind kind = PricedKind::product;
-  DType dtype = DType::bf16;  ///< dtype of a GEMM or an attention; bf16 for all other ops, whatever they move
+  /// Dtype of a GEMM, an attention or experts; bf16 for all other ops, whatever they move.
+  DType dtype = DType::bf16;
   /// Sizes by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the width
   /// of one head as k, and the bytes of its keys and values; in decoding, m counts sequences, and k is the width of a
   /// latent key.
+  /// A layer of experts has the rows of its GPU as m, the width of an expert as n, the hidden size as k, and the bytes
+  /// of the weights that are read.
   std::array<std::int64_t, all_fit_sizes.size()> size{};
   int nodes = 0;  ///< Nodes of a message, with the same number of its ranks on each; 0: as few as hold the ranks.
   auto operator<=>(const PricedShape&) const = default;

@@ -37,6 +37,12 @@ std::string latent_decode_group(std::string_view machine, const LatentDecodeSize
                      size.dtype == DType::fp8 ? "|fp8" : "");
 }
 
+std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& size) {
+  const std::string loads = size.exponent == 0.0 ? "balanced" : fmt::format("power_law_{}", size.exponent);
+  return fmt::format("expert_layer|{}|{}|{}|{}|{}|{}|{}|{}{}", machine, size.hidden, size.ffn, size.active,
+                     size.experts, size.tp, size.ep, loads, size.dtype == DType::fp8 ? "|fp8" : "");
+}
+
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {
   return fmt::format("framework_kernel|{}|{}|{}", machine, op, width);
 }

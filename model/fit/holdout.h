@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/cost/attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
 
@@ -71,6 +72,10 @@ std::string decode_attention_group(std::string_view machine, const AttentionSize
 /// keys, because all of its layers have the same widths: "latent_decode|H100-SXM5|16|64" for 16 heads and 64 sequences,
 /// with "|fp8" if the cache is in fp8.
 std::string latent_decode_group(std::string_view machine, const LatentDecodeSize& size);
+
+/// Returns the key of rows with one layer of experts on a GPU and any number of tokens:
+/// "expert_layer|H100-SXM5|2048|512|8|256|1|1|power_law_1.01", with "|fp8" in fp8; "balanced" without a power law.
+std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& size);
 
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:
 /// "framework_kernel|h100|mlp_act|11008", op as in the table.

@@ -129,6 +129,21 @@ struct LatentDecodeKernel {
   FitScope fit{};
 };
 
+/// Layer of routed experts, as one call of a serving framework. model/cost/expert_layer.h gives the formula.
+struct ExpertLayer {
+  Parameter<Duration> call;            ///< Once per call: routing, sorting and the launch of all kernels.
+  Parameter<Duration> expert;          ///< Per expert with at least one token.
+  Parameter<Duration> choices;         ///< Per 1,024 pairs of a token and one of its experts, on any GPU.
+  Parameter<double> token_traffic;     ///< Times that every token is read and written at the HBM bandwidth.
+  Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for weights.
+  Parameter<double> sm_loads;          ///< Rate at which 128 columns of an expert load, relative to `sm_bandwidth`.
+  Parameter<double> row_traffic;       ///< Times that the rows of both products are moved at the HBM bandwidth.
+  Parameter<double> matrix_share;      ///< Share of the dense peak that tiles of full length reach.
+  Parameter<double> loop_start;        ///< Elements of the inner extent that take as long as a tile's start and end.
+  Parameter<double> uneven_time{1.0};  ///< Compute with uneven loads, relative to balanced loads.
+  FitScope fit{};
+};
+
 /// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
 /// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
 /// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
@@ -182,6 +197,8 @@ struct Accelerator {
   std::optional<DecodeAttention> decode_attention_fp8;  ///< Present if it was measured with a cache in fp8.
   std::optional<LatentDecodeKernel> latent_decode;      ///< Present if it was measured with a cache of 16 bits.
   std::optional<LatentDecodeKernel> latent_decode_fp8;  ///< Present if it was measured with a cache in fp8.
+  std::optional<ExpertLayer> experts;                   ///< Present if it was measured with weights of 16 bits.
+  std::optional<ExpertLayer> experts_fp8;               ///< Present if it was measured with weights and inputs in fp8.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -22,6 +22,7 @@ inline constexpr double clocks_most = 2.0;  // Clocks may rise above those for w
 inline constexpr double relative_most = 100.0;
 inline constexpr double split_keys_most = 65536.0;
 inline constexpr double tile_width_most = 4096.0;
+inline constexpr double inner_extent_most = 65536.0;
 inline constexpr double cta_most = 4096.0;
 inline constexpr double sm_most = 4096.0;
 
@@ -187,6 +188,28 @@ struct Described<LatentDecodeKernel> {
           .within(0.0, relative_most)};
 };
 
+template <>
+struct Described<ExpertLayer> {
+  using E = ExpertLayer;
+  static constexpr std::tuple entries{
+      entry("call", &E::call, "Time per call"),
+      entry("expert", &E::expert, "Time per expert that has tokens"),
+      entry("choices", &E::choices, "Time per 1,024 pairs of a token and one of its experts"),
+      entry("token_traffic", &E::token_traffic, "Times that a token is read and written").within(0.0, relative_most),
+      entry("hbm_efficiency", &E::hbm_efficiency, "Share of the HBM bandwidth for weights")
+          .within(efficiency_least, 1.0),
+      entry("sm_loads", &E::sm_loads, "Rate at which 128 columns of an expert load, relative to sm_bandwidth")
+          .within(efficiency_least, relative_most),
+      entry("row_traffic", &E::row_traffic, "Times that the rows of both products are moved")
+          .within(0.0, relative_most),
+      entry("matrix_share", &E::matrix_share, "Share of the dense peak").within(efficiency_least, clocks_most),
+      entry("loop_start", &E::loop_start, "Elements that take as long as the start and end of a tile")
+          .within(0.0, inner_extent_most),
+      entry("uneven_time", &E::uneven_time, "Compute with uneven loads, relative to balanced loads")
+          .optional()
+          .within(0.0, relative_most)};
+};
+
 /// Matrix units have no entry here, because they are indexed by dtype.
 template <>
 struct Described<Accelerator> {
@@ -212,7 +235,9 @@ struct Described<Accelerator> {
       entry("decode_attention", &A::decode_attention, "Attention of decoding, with a cache of 16 bits"),
       entry("decode_attention_fp8", &A::decode_attention_fp8, "Attention of decoding, with a cache in fp8"),
       entry("latent_decode", &A::latent_decode, "Latent attention of decoding, with a cache of 16 bits"),
-      entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent attention of decoding, with a cache in fp8")};
+      entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent attention of decoding, with a cache in fp8"),
+      entry("experts", &A::experts, "Layer of routed experts, with weights of 16 bits"),
+      entry("experts_fp8", &A::experts_fp8, "Layer of routed experts, in fp8")};
 };
 
 template <>
@@ -372,6 +397,7 @@ static_assert(described_size<GemmParameters>() == sizeof(GemmParameters));
 static_assert(described_size<AttentionParameters>() == sizeof(AttentionParameters));
 static_assert(described_size<FrameworkKernels>() == sizeof(FrameworkKernels));
 static_assert(described_size<DecodeAttention>() + sizeof(FitScope) == sizeof(DecodeAttention));
+static_assert(described_size<ExpertLayer>() + sizeof(FitScope) == sizeof(ExpertLayer));
 static_assert(described_size<SmallMessages>() == sizeof(SmallMessages));
 static_assert(described_size<PeerParameters>() + sizeof(FitScope) == sizeof(PeerParameters));
 static_assert(described_size<ProtocolParameters>() == sizeof(ProtocolParameters));

@@ -180,6 +180,9 @@ AffectedOps ops_affected_by(std::string_view name) {
   if (name.starts_with("accelerator.decode_attention") || name.starts_with("accelerator.latent_decode")) {
     return AffectedOps::decoding;
   }
+  if (name.starts_with("accelerator.experts")) {
+    return AffectedOps::experts;
+  }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
     return has(".nvls.") || has(".tree.") ? AffectedOps::all_reduces

@@ -35,6 +35,7 @@ enum class AffectedOps : std::uint8_t {
   gemms,      ///< GEMMs of one dtype, and attention.
   attention,  ///< Attention with the fused kernel.
   decoding,   ///< Attention of decoding, which no layer has.
+  experts,    ///< Layers of routed experts as single calls, which no program and no step has.
   collectives,
   all_reduces,  ///< All-reduces with NVLS or a tree.
   all_to_alls,  ///< All-to-alls with AllToAllParameters.

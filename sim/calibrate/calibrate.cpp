@@ -20,6 +20,7 @@
 #include "model/fit/attention_fit.h"
 #include "model/fit/custom_all_reduce_fit.h"
 #include "model/fit/decode_attention_fit.h"
+#include "model/fit/expert_layer_fit.h"
 #include "model/fit/fit_scope_yaml.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
@@ -294,6 +295,36 @@ class Calibrator {
     conclude(part, latent_decode_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
     attention_ +=
         fmt::format("  {}:\n{}{}", is_fp8 ? "latent_decode_fp8" : "latent_decode", comment(part, 4), part.yaml);
+  }
+
+  void experts(DType dtype) {
+    const bool is_fp8 = dtype == DType::fp8;
+    const auto& [rows, source] = is_fp8 ? observations_.experts_fp8 : observations_.experts;
+    const std::string name = is_fp8 ? "experts in fp8" : "experts";
+    if (rows.empty()) {
+      return;
+    }
+    if (!base_.accelerator.supports(dtype)) {
+      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for {}", name, source, name_of(dtype)));
+      return;
+    }
+    if (!can_fit_expert_layer(base_.accelerator, rows, machine_)) {
+      result_.skipped.push_back(
+          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
+                      "measure more sizes",
+                      name, source, counted(rows.size(), "row")));
+      return;
+    }
+    const ExpertLayerFit fit = fit_expert_layer(base_.accelerator, rows, machine_, source);
+    FittedPart& part = add_part(name, source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(expert_layer_time(fit.accelerator, size)),
+                                !fit.has_few && is_held_out(expert_layer_group(machine_, size))});
+      widen(part.scope, FitSize::m, expert_work(size).rows);
+    }
+    const ExpertLayer* const base = expert_layer_of(base_.accelerator, dtype);
+    conclude(part, expert_layer_yaml(fit, dtype, 4), 4, base != nullptr ? base->fit : FitScope{});
+    attention_ += fmt::format("  {}:\n{}{}", is_fp8 ? "experts_fp8" : "experts", comment(part, 4), part.yaml);
   }
 
   void kernels() {
@@ -608,6 +639,8 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.decode_attention_fp8, [&] { calibrator.decode_attention(DType::fp8); });
   fit_to(observations.latent_decode, [&] { calibrator.latent_decode(DType::bf16); });
   fit_to(observations.latent_decode_fp8, [&] { calibrator.latent_decode(DType::fp8); });
+  fit_to(observations.experts, [&] { calibrator.experts(DType::bf16); });
+  fit_to(observations.experts_fp8, [&] { calibrator.experts(DType::fp8); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
   fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
   for (const AllReduceKernel framework : all_all_reduce_kernels) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers measurements of one machine from files: tables of GEMMs, attention, memory-bound kernels, messages and
-// all-reduces of serving frameworks, output of nccl-tests, profiles of runs, and the micro-benchmarks of
+// Gathers measurements of one machine from files: tables of GEMMs, attention, experts, memory-bound kernels, messages
+// and all-reduces of serving frameworks, output of nccl-tests, profiles of runs, and the micro-benchmarks of
 // commfuse-validate.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "model/dtype.h"
 #include "model/fit/attention_fit.h"
 #include "model/fit/custom_all_reduce_fit.h"
+#include "model/fit/expert_layer_fit.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/latent_decode_fit.h"
@@ -54,6 +55,8 @@ struct Observations {
   Measurements<MeasuredAttention> decode_attention_fp8;  ///< With a cache in fp8.
   Measurements<MeasuredLatentDecode> latent_decode;      ///< With a cache of 16 bits.
   Measurements<MeasuredLatentDecode> latent_decode_fp8;  ///< With a cache in fp8.
+  Measurements<MeasuredExpertLayer> experts;             ///< With weights of 16 bits.
+  Measurements<MeasuredExpertLayer> experts_fp8;         ///< In fp8.
   Measurements<MeasuredFrameworkKernel> kernels;
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;

@@ -60,7 +60,7 @@ std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& 
   const double nominal = to_seconds(step_on(search.machine(), point, sites, structures));
   std::vector<CapacityDoubt> doubts;
   for (const RaisedMachine& raised : raised_by_error(search.machine())) {
-    if (raised.affects == AffectedOps::decoding) {
+    if (raised.affects == AffectedOps::decoding || raised.affects == AffectedOps::experts) {
       continue;
     }
     const double time = to_seconds(step_on(raised.machine, point, sites, structures));

@@ -56,7 +56,8 @@ void forget_affected(KernelTimes& times, const Program& program, AffectedOps aff
     case AffectedOps::anything: times.forget_all(); break;
     case AffectedOps::gemms: times.forget_gemms(program); break;
     case AffectedOps::attention: times.forget_attention(program); break;
-    case AffectedOps::decoding: break;
+    case AffectedOps::decoding:
+    case AffectedOps::experts: break;
     case AffectedOps::collectives:
     case AffectedOps::all_reduces:
     case AffectedOps::all_to_alls:
@@ -82,7 +83,8 @@ bool may_be_affected(const Program& program, const Point& point, const RaisedMac
         return core != nullptr ? raised.dtype == core->dtype
                                : gemm != nullptr && raised.dtype == point.price.gemm_dtype.value_or(gemm->dtype);
       case AffectedOps::attention: return core != nullptr;
-      case AffectedOps::decoding: return false;
+      case AffectedOps::decoding:
+      case AffectedOps::experts: return false;
       case AffectedOps::collectives: return std::holds_alternative<CollectiveShape>(shape);
       case AffectedOps::all_reduces: return is_collective(shape, CollectiveKind::all_reduce);
       case AffectedOps::all_to_alls: return is_collective(shape, CollectiveKind::all_to_all);

@@ -67,6 +67,16 @@ PricedShape shape_of(const LatentDecodeSize& size) {
   return shape;
 }
 
+PricedShape shape_of(const ExpertLayerSize& size) {
+  const ExpertWork work = expert_work(size);
+  PricedShape shape{.kind = PricedKind::expert_layer, .dtype = size.dtype};
+  put(shape, FitSize::m) = work.rows;
+  put(shape, FitSize::n) = work.width;
+  put(shape, FitSize::k) = work.hidden;
+  put(shape, FitSize::bytes) = work.weights.count;
+  return shape;
+}
+
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
   PricedShape shape{.kind = kind};
   put(shape, FitSize::bytes) = bytes.count;
@@ -86,6 +96,8 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
     case PricedKind::latent_decode:
       return shape.dtype == DType::fp8 ? "accelerator.latent_decode_fp8.fit.residual"
                                        : "accelerator.latent_decode.fit.residual";
+    case PricedKind::expert_layer:
+      return shape.dtype == DType::fp8 ? "accelerator.experts_fp8.fit.residual" : "accelerator.experts.fit.residual";
     case PricedKind::memory_bound: return "";
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
@@ -134,6 +146,7 @@ Doubts::Side Doubts::side_of(PricedKind kind) {
     case PricedKind::attention: return Side::attention;
     case PricedKind::decode_attention:
     case PricedKind::latent_decode: return Side::decoding;
+    case PricedKind::expert_layer: return Side::experts;
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Side::memory;
     default: return Side::links;
@@ -151,6 +164,7 @@ bool Doubts::is_affected(Side side, DType dtype, const RaisedMachine& raised, st
     case AffectedOps::gemms: return side != Side::memory && raised.dtype == dtype;
     case AffectedOps::attention: return side == Side::attention;
     case AffectedOps::decoding: return side == Side::decoding;
+    case AffectedOps::experts: return side == Side::experts;
     default: return true;
   }
 }

@@ -15,6 +15,7 @@
 
 #include "model/analysis/uncertainty.h"
 #include "model/cost/attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
 #include "model/hardware/raised.h"
@@ -37,6 +38,7 @@ PricedShape shape_of(const AttentionSize& size);
 /// Returns the shape of attention in decoding; `size` is as in decode_attention_time().
 PricedShape shape_of_decoding(const AttentionSize& size);
 PricedShape shape_of(const LatentDecodeSize& size);
+PricedShape shape_of(const ExpertLayerSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
 /// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
@@ -74,7 +76,7 @@ class Doubts {
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:
-  enum class Side : std::uint8_t { gemms, attention, decoding, memory, links };
+  enum class Side : std::uint8_t { gemms, attention, decoding, experts, memory, links };
   struct Known {
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     std::vector<std::string> names;  ///< Names of the raised parameters, in the order of `raised`.

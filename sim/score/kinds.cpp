@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <utility>
 
 #include "model/text/suggest.h"
 
@@ -15,7 +17,7 @@ namespace {
 constexpr std::string_view whole_models =
     "training steps whose machine, layers or recipe the table does not fully state, or that did not run on GPUs";
 
-std::vector<Kind> scored_kinds() {
+std::vector<Kind> scored_kinds_of_ops() {
   return {
       {"overlap_prefill",
        {"model", "tp", "prompt_tokens", "serial_ms", "compute_only_ms", "overlapped_ms"},
@@ -51,10 +53,19 @@ std::vector<Kind> scored_kinds() {
        {"hw", "batch", "kv_len", "heads", "tp", "dtype", "kv_dtype", "time_us"},
        score_latent_decode,
        {}},
+      {"expert_layer",
+       {"hw", "tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "distribution", "time_us"},
+       score_expert_layers,
+       {}},
       {"p2p", {"device", "op", "ngpus", "devices_per_node", "bytes", "median_us"}, score_exchanges, {}},
       {"collective", {"op", "ngpus", "bytes", "time_us"}, score_collectives, {}},
       {"framework_all_reduce", {"hw", "kernel", "ngpus", "bytes", "time_us"}, score_framework_all_reduces, {}},
       {"collective_rate", {"hw", "op", "ngpus", "bytes", "algo", "busbw_GBs"}, score_bus_rates, {}},
+  };
+}
+
+std::vector<Kind> scored_kinds_of_models() {
+  return {
       {"training_step",
        {"n_gpus", "global_batch", "micro_batch", "hidden_size", "attention_heads", "n_layers", "sequence_length",
         "tensor_parallelism", "data_parallelism", "pipeline_parallelism", "iteration_time_ms"},
@@ -138,9 +149,9 @@ bool is_number(std::string_view cell) {
 
 std::span<const Kind> kinds() {
   static const std::vector<Kind> all_kinds = [] {
-    std::vector<Kind> list = scored_kinds();
-    for (Kind& kind : known_tables()) {
-      list.push_back(std::move(kind));
+    std::vector<Kind> list = scored_kinds_of_ops();
+    for (std::vector<Kind>& more : std::array{scored_kinds_of_models(), known_tables()}) {
+      std::move(more.begin(), more.end(), std::back_inserter(list));
     }
     return list;
   }();

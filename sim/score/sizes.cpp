@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
+
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::score {
 
@@ -116,6 +120,77 @@ LatentDecodeSize LatentDecodeColumns::size(Row& row) const {
           .seq = row.count(keys),
           .heads = row.count(heads),
           .dtype = dtype_in_table(row.text(cache)).value_or(DType::bf16)};
+}
+
+ExpertColumns::ExpertColumns(const Table& table)
+    : hw(table.column("hw")),
+      dtype(table.column("dtype")),
+      kernel(table.column("kernel")),
+      tokens(table.column("tokens")),
+      hidden(table.column("hidden")),
+      ffn(table.column("inter")),
+      active(table.column("topk")),
+      experts(table.column("experts")),
+      tp(table.column("tp")),
+      ep(table.column("ep")),
+      distribution(table.column("distribution")) {}
+
+namespace {
+
+constexpr double steepest_law = 10.0;
+
+/// Reads "balanced" as 0 and "power_law_1.2" as 1.2. Returns nothing for other loads.
+std::optional<double> exponent_in(std::string_view loads) {
+  constexpr std::string_view law = "power_law_";
+  if (loads == "balanced") {
+    return 0.0;
+  }
+  if (!loads.starts_with(law)) {
+    return std::nullopt;
+  }
+  loads.remove_prefix(law.size());
+  double exponent = 0.0;
+  const auto [end, error] = std::from_chars(loads.data(), loads.data() + loads.size(), exponent);
+  const bool is_number = error == std::errc() && end == loads.data() + loads.size();
+  return is_number && exponent > 0.0 && exponent <= steepest_law ? std::optional(exponent) : std::nullopt;
+}
+
+}  // namespace
+
+ExpertLayerSize ExpertColumns::size(Row& row) const {
+  ExpertLayerSize size{.tokens = row.count(tokens),
+                       .hidden = row.count(hidden),
+                       .ffn = row.count(ffn),
+                       .active = row.count(active),
+                       .experts = row.count(experts),
+                       .tp = row.count(tp),
+                       .ep = row.count(ep),
+                       .gated = row.text(kernel).find("nongated") == std::string_view::npos,
+                       .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
+  const std::optional<double> exponent = exponent_in(row.text(distribution));
+  size.exponent = exponent.value_or(0.0);
+  if (!row.is_sound()) {
+    return size;
+  }
+  if (!exponent) {
+    row.fault(fmt::format("distribution is {}; write balanced, or a power law such as power_law_1.2",
+                          in_quotes(row.text(distribution))));
+  } else if (size.active > size.experts) {
+    row.fault(fmt::format("topk is {}, but there are {} experts", size.active, size.experts));
+  } else if (size.experts % size.ep != 0) {
+    row.fault(fmt::format("{} experts are not a multiple of ep {}", size.experts, size.ep));
+  }
+  return size;
+}
+
+std::string ExpertColumns::why_not(const Row& row) const {
+  if (row.has(dtype) && !dtype_in_table(row.text(dtype))) {
+    return fmt::format("experts in {}, which no setting chooses", with_escapes(row.text(dtype)));
+  }
+  if (row.text(kernel).starts_with("sglang")) {
+    return "experts of SGLang, whose rows do not tell which layers are gated";
+  }
+  return "";
 }
 
 }  // namespace commfuse::score

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the sizes of a measured GEMM or attention from a row.
+// Reads the sizes of a measured GEMM, attention or layer of experts from a row.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "model/cost/attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
 #include "model/dtype.h"
@@ -50,6 +52,16 @@ struct LatentDecodeColumns {
   explicit LatentDecodeColumns(const Table& table);
   [[nodiscard]] LatentDecodeSize size(Row& row) const;
   Column hw, batch, keys, heads, cache;
+};
+
+/// The columns of a layer of experts on one GPU; a missing or unknown dtype reads as bf16. A kernel whose name contains
+/// "nongated" has one weight before the activation.
+struct ExpertColumns {
+  explicit ExpertColumns(const Table& table);
+  [[nodiscard]] ExpertLayerSize size(Row& row) const;
+  /// Returns why no setting describes the row; empty if one does.
+  [[nodiscard]] std::string why_not(const Row& row) const;
+  Column hw, dtype, kernel, tokens, hidden, ffn, active, experts, tp, ep, distribution;
 };
 
 }  // namespace commfuse::score

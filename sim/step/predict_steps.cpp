@@ -46,13 +46,13 @@ class StepPoints::Sites {
     SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
   };
 
-  /// Returns each raised machine with the nodes that the plan needs. Without `decodes`, those whose parameter affects
-  /// only decoding are left out.
+  /// Returns each raised machine with the nodes that the plan needs. Those whose parameter affects no step are left
+  /// out; without `decodes`, also those whose parameter affects only decoding.
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch,
                                  bool decodes) {
     std::vector<RaisedStep> raised;
     for (const RaisedMachine& machine : machines) {
-      if (machine.affects == AffectedOps::decoding && !decodes) {
+      if ((machine.affects == AffectedOps::decoding && !decodes) || machine.affects == AffectedOps::experts) {
         continue;
       }
       SizedMachine& sized = of(machine.machine, plan, launch);
