@@ -136,6 +136,29 @@ TEST(PricedShape, DecodingHasTheFitOfItsCache) {
   EXPECT_EQ(residual_of(shape(1, 16, DType::bf16), machine, 1), FitScope{}.residual);
 }
 
+TEST(PricedShape, ExpertsAreLimitedByTheirCallTheirWeightsOrTheirRows) {
+  Machine machine = h100_machine();
+  const auto shape = [](std::int64_t rows, std::int64_t hit) {
+    PricedShape shape{.kind = PricedKind::expert_layer};
+    const auto put = [&](FitSize size, std::int64_t value) { shape.size[static_cast<std::size_t>(size)] = value; };
+    put(FitSize::m, rows);
+    put(FitSize::n, 2048);
+    put(FitSize::k, 4096);
+    put(FitSize::bytes, hit * 3 * 2048 * 4096 * 2);
+    return shape;
+  };
+  EXPECT_EQ(limit_of(shape(1, 1), machine, 1), Limit::latency);
+  EXPECT_EQ(limit_of(shape(64, 64), machine, 1), Limit::bandwidth);  // 3 GB of weights
+  EXPECT_EQ(limit_of(shape(64 * 4096, 64), machine, 1), Limit::compute);
+  EXPECT_EQ(limit_of({.kind = PricedKind::expert_layer}, machine, 1), Limit::bandwidth);
+  machine.accelerator.experts->fit.residual = 0.3;
+  machine.accelerator.experts_fp8->fit.residual = 0.4;
+  EXPECT_EQ(fit_of(shape(1, 1), machine, 1).residual, 0.3);
+  EXPECT_EQ(fit_of({.kind = PricedKind::expert_layer, .dtype = DType::fp8}, machine, 1).residual, 0.4);
+  machine.accelerator.experts.reset();
+  EXPECT_EQ(fit_of(shape(1, 1), machine, 1), FitScope{});
+}
+
 TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   Machine machine = h100_machine();
   machine.link.peer.latency.value = Duration{10'000'000};  // 10 us at 361 GB/s: 3.61 MB

@@ -50,5 +50,14 @@ TEST(Holdout, AGroupIsKindMachineDtypeAndShapeButNotRowsOrRanks) {
             "attention|a100|32|8|128");
 }
 
+TEST(Holdout, AGroupOfExpertsIsTheirLayerAndLoadsButNotTokens) {
+  ExpertLayerSize size{
+      .tokens = 64, .hidden = 2048, .ffn = 512, .active = 8, .experts = 256, .tp = 2, .ep = 4, .exponent = 1.01};
+  EXPECT_EQ(expert_layer_group("H100-SXM5", size), "expert_layer|H100-SXM5|2048|512|8|256|2|4|power_law_1.01");
+  size.exponent = 0.0;
+  size.dtype = DType::fp8;
+  EXPECT_EQ(expert_layer_group("H100-SXM5", size), "expert_layer|H100-SXM5|2048|512|8|256|2|4|balanced|fp8");
+}
+
 }  // namespace
 }  // namespace commfuse

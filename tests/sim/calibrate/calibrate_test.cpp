@@ -21,6 +21,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/custom_all_reduce.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
@@ -904,6 +905,26 @@ TEST_F(Calibrate, OneAttentionCallAndOneKernelAreEnough) {
   EXPECT_EQ(fitted.attention.overhead.value, base_accelerator.attention.overhead.value);
   EXPECT_EQ(fitted.framework_kernels->sum_efficiency.value, base_accelerator.framework_kernels->sum_efficiency.value);
   EXPECT_EQ(*fitted.attention_fit.range(FitSize::seq), (SeenRange{8192, 8192}));
+}
+
+TEST_F(Calibrate, ALayerOfExpertsMovesTheParametersOfTheBase) {
+  Machine truth = base();
+  truth.accelerator.experts->hbm_efficiency.value = 0.6;
+  const ExpertLayerSize size{.tokens = 256, .hidden = 4096, .ffn = 1536, .active = 8, .experts = 128};
+  const fs::path table = write("moe.csv", fmt::format("hw,kernel,tokens,hidden,inter,topk,experts,tp,ep,distribution,"
+                                                      "time_us\nx,trtllm_cutlass,256,4096,1536,8,128,1,1,balanced,{}\n"
+                                                      "x,sglang_fused_moe_triton,256,4096,1536,8,128,1,1,balanced,9\n",
+                                                      to_microseconds(expert_layer_time(truth.accelerator, size))));
+  const Observations observations = read_observations({table}, std::nullopt);
+  EXPECT_EQ(observations.experts.rows.size(), 1U);
+  EXPECT_EQ(
+      observations.skipped,
+      (std::vector<std::string>{"moe.csv: experts of SGLang, whose rows do not tell which layers are gated (1 row)"}));
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", observations);
+  const Accelerator fitted = load_machine(write("made-up.yaml", calibration.yaml).string()).accelerator;
+  EXPECT_LT(fitted.experts->hbm_efficiency.value, 0.8);
+  EXPECT_EQ(fitted.experts->call.value, base().accelerator.experts->call.value);
+  EXPECT_EQ(*fitted.experts->fit.range(FitSize::m), (SeenRange{2048, 2048}));
 }
 
 }  // namespace

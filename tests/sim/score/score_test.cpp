@@ -15,6 +15,7 @@
 #include "model/config_error.h"
 #include "model/cost/communication.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/expert_layer.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
@@ -378,6 +379,38 @@ TEST(Score, AFrameworkWithItsOwnKernelsIsASeparateMachine) {
   EXPECT_NEAR(error_with("# software: framework Linear layer (sglang/0.5.14)\n"), error_on("h100-sxm-sglang"), 1e-9);
   EXPECT_NEAR(error_with("# software: framework Linear layer (trtllm/1.3.0)\n"), error_on("h100-sxm"), 1e-9);
   EXPECT_GT(std::abs(error_on("h100-sxm") - error_on("h100-sxm-vllm")), 1e-3);
+}
+
+TEST(Score, LayersOfExpertsAreOneCallPerRow) {
+  const Accelerator accelerator = load_machine("h100-sxm").accelerator;
+  const ExpertLayerSize size{.tokens = 64, .hidden = 4096, .ffn = 1536, .active = 8, .experts = 128, .tp = 2, .ep = 4};
+  ExpertLayerSize ungated = size;
+  ungated.gated = false;
+  ungated.exponent = 1.2;
+  ungated.dtype = DType::fp8;
+  const auto us = [&](const ExpertLayerSize& layer) { return to_microseconds(expert_layer_time(accelerator, layer)); };
+  const auto row = [](std::string_view machine, std::string_view kernel, std::string_view loads, double time) {
+    return fmt::format("{},{},64,4096,1536,8,128,2,4,{},{:.9g}\n", machine, kernel, loads, time);
+  };
+  const TableScore score = score_text("hw,dtype,kernel,tokens,hidden,inter,topk,experts,tp,ep,distribution,time_us\n" +
+                                          row("H100-SXM5", "bfloat16,trtllm_cutlass", "balanced", us(size) / 1.25) +
+                                          row("H100-SXM5", "fp8,trtllm_nongated", "power_law_1.2", us(ungated) / 1.1) +
+                                          row("H100-SXM5", "bfloat16,sglang_fused_moe_triton", "balanced", 100.0) +
+                                          row("H100-SXM5", "int4,trtllm_cutlass", "balanced", 100.0) +
+                                          row("MI300X", "bfloat16,x", "balanced", 100.0) +
+                                          row("H100-SXM5", "bfloat16,trtllm_cutlass", "uniform", 100.0) +
+                                          "H100-SXM5,fp8,trtllm_cutlass,64,4096,1536,8,4,2,4,balanced,100\n" +
+                                          "H100-SXM5,fp8,trtllm_cutlass,64,4096,1536,8,128,2,3,balanced,100\n",
+                                      "x.csv", {});
+  EXPECT_EQ(score.kind, "expert_layer");
+  EXPECT_EQ(score.skipped_rows(), 3);
+  ASSERT_EQ(score.errors.size(), 2U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.1, 1e-6);
+  ASSERT_EQ(score.faults.size(), 3U);
+  EXPECT_EQ(score.faults[0].reason, "distribution is 'uniform'; write balanced, or a power law such as power_law_1.2");
+  EXPECT_EQ(score.faults[1].reason, "topk is 8, but there are 4 experts");
+  EXPECT_EQ(score.faults[2].reason, "128 experts are not a multiple of ep 3");
 }
 
 TEST(Score, ARemarkNamesAnEarlyLibraryAndRowsOfItsFitAreSkipped) {
