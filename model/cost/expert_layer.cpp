@@ -93,7 +93,7 @@ ExpertLoad balanced_load(const ExpertLayerSize& size) {
   const std::int64_t stride = (size.experts + size.active - 1) / size.active;  // between the experts of a token
   const double hit = as_real(std::min(on_gpu, (size.tokens * on_gpu + stride - 1) / stride));
   const double rows = std::max(hit, as_real(size.tokens * size.active) / as_real(size.ep));
-  return {.rows = rows, .hit = hit, .tiles = hit * std::ceil(rows / hit / expert_tile_rows)};
+  return {.rows = rows, .hit = hit, .tiles = tiles_of_rows(hit, rows)};
 }
 
 /// Seconds of one of the two grouped GEMMs.
@@ -126,6 +126,8 @@ ProductParts product_parts(const Accelerator& accelerator, const ExpertLayer& fi
 }
 
 }  // namespace
+
+double tiles_of_rows(double hit, double rows) { return hit * std::ceil(rows / hit / expert_tile_rows); }
 
 ExpertLoad expert_load(const ExpertLayerSize& size) {
   if (size.exponent == 0.0) {

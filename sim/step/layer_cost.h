@@ -180,9 +180,12 @@ class LayerCost {
   void latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
+  /// Returns the time of the routed experts as one fitted call; nothing unless tokens are decoded, or without a
+  /// fit.
+  [[nodiscard]] std::optional<Duration> served_experts() const;
   /// Adds a GEMM or memory-bound kernel, with the device's gap before it (Accelerator::stream_gap).
   void kernel(Stream& stream, Duration time) const;
-  /// Adds an attention kernel, whose fitted overhead contains the gap.
+  /// Adds a call whose fitted overhead contains the gap: attention, or all routed experts.
   void attention(Stream& stream, Duration time) const;
   /// Converts the time of fused attention that the machine's file predicts to the time of the framework's kernel.
   [[nodiscard]] Duration fused(Duration time) const;

@@ -46,13 +46,14 @@ class StepPoints::Sites {
     SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
   };
 
-  /// Returns each raised machine with the nodes that the plan needs. Those whose parameter affects no step are left
-  /// out; without `decodes`, also those whose parameter affects only decoding.
+  /// Returns each raised machine with the nodes that the plan needs. Those whose parameter affects only
+  /// decoding are left out of other work.
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch,
-                                 bool decodes) {
+                                 Use work) {
     std::vector<RaisedStep> raised;
     for (const RaisedMachine& machine : machines) {
-      if ((machine.affects == AffectedOps::decoding && !decodes) || machine.affects == AffectedOps::experts) {
+      const bool is_of_decoding = machine.affects == AffectedOps::decoding || machine.affects == AffectedOps::experts;
+      if (is_of_decoding && work != Use::decode) {
         continue;
       }
       SizedMachine& sized = of(machine.machine, plan, launch);
@@ -680,7 +681,7 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   }
   std::vector<RaisedStep> raised;
   if (run.uncertainty) {
-    raised = sites_->raised(*library_.raised(run.machine), plan, launch, run.scope.work == Use::decode);
+    raised = sites_->raised(*library_.raised(run.machine), plan, launch, run.scope.work);
   }
   return {std::move(settings), std::move(run), site, std::move(point), std::move(raised)};
 }

@@ -15,7 +15,7 @@ using test::h100_accelerator;
 using test::in_microseconds;
 
 /// Memory and matrix units so fast that they take no time unless a test makes them slow, and calls of 10 us.
-Accelerator made_up_accelerator() {
+Accelerator accelerator_with_experts() {
   Accelerator accelerator = h100_accelerator();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e24};
   accelerator.sm_bandwidth.value = BytesPerSecond{1e24};
@@ -80,7 +80,7 @@ TEST(ExpertLayer, AnExponentOfOneIsBetweenItsNeighbours) {
 }
 
 TEST(ExpertLayer, MultipliesWholeTiles) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_with_experts();
   make_compute_slow(accelerator);
   // 16 tiles of 64 x 128 over 256 elements and 16 over 128, at half of 1 TFLOP/s.
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 201.326592));
@@ -97,7 +97,7 @@ TEST(ExpertLayer, MultipliesWholeTiles) {
 }
 
 TEST(ExpertLayer, ReadsTheWeightsOfTheExpertsThatAreHit) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_with_experts();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
   // Four experts of 3 x 256 x 128 elements of 2 bytes at 0.5 TB/s.
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 1.572864));
@@ -110,7 +110,7 @@ TEST(ExpertLayer, ReadsTheWeightsOfTheExpertsThatAreHit) {
 }
 
 TEST(ExpertLayer, FewColumnsLoadNoFasterThanTheirSms) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_with_experts();
   accelerator.sm_bandwidth.value = BytesPerSecond{1e9};
   accelerator.experts->sm_loads.value = 2.0;
   // Each product has 4 x 2 times 128 columns at 2 GB/s.
@@ -118,7 +118,7 @@ TEST(ExpertLayer, FewColumnsLoadNoFasterThanTheirSms) {
 }
 
 TEST(ExpertLayer, SortsAllTokensAndWritesTheirOutputs) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_with_experts();
   accelerator.experts->expert.value = in_microseconds(0.5);   // four of them
   accelerator.experts->choices.value = in_microseconds(1.0);  // 1,024 pairs
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 2.0 + 1.0));
@@ -129,7 +129,7 @@ TEST(ExpertLayer, SortsAllTokensAndWritesTheirOutputs) {
 }
 
 TEST(ExpertLayer, Fp8HasParametersOfItsOwnAndNeedsItsMatrixUnit) {
-  Accelerator accelerator = made_up_accelerator();
+  Accelerator accelerator = accelerator_with_experts();
   accelerator.matrix_units[index_of(DType::fp8)]->dense_peak.value = FlopsPerSecond{1e24};
   accelerator.experts_fp8 = accelerator.experts;
   accelerator.experts_fp8->call.value = in_microseconds(7.0);
