@@ -118,7 +118,9 @@ class Page {
   [[nodiscard]] const RowRange& shown_point() const;
   [[nodiscard]] std::string place_in_words(const ResultRow& row) const;
   [[nodiscard]] std::string reason_of(const ResultRow& row) const;
+  [[nodiscard]] bool is_studied(const ResultRow& row) const;
   [[nodiscard]] std::string interval_at(const ResultRow& row) const;
+  [[nodiscard]] bool has_stated(const SavingInterval& saving) const;
   [[nodiscard]] std::string title_of(const std::vector<TracedRun>& runs) const;
   [[nodiscard]] std::string terms() const;
   [[nodiscard]] bool has_interval() const;
@@ -255,14 +257,19 @@ std::string Page::title_of(const std::vector<TracedRun>& runs) const {
   return place_in_words(runs.front().row) + (reason.empty() ? "" : ": ") + reason;
 }
 
+/// Returns whether the study is on the point of this row. Requires a study with runs.
+bool Page::is_studied(const ResultRow& row) const {
+  const ResultRow& studied = input_.study->runs.front().row;
+  return point_of(studied) == point_of(row) && setting_title(studied) == setting_title(row);
+}
+
 /// Formats " (90% interval: 15.2% to 29.9%)" of the saving at this point; empty if it is unknown.
 std::string Page::interval_at(const ResultRow& row) const {
   if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
     return {};
   }
-  const ResultRow& studied = input_.study->runs.front().row;
   const SavingInterval& saving = *input_.study->saving;
-  return saving.next == "serial" && point_of(studied) == point_of(row) && setting_title(studied) == setting_title(row)
+  return saving.next == "serial" && is_studied(row)
              ? fmt::format(" (90% interval: {} to {})", percent(saving.low), percent(saving.high))
              : std::string{};
 }
@@ -303,16 +310,32 @@ std::string interval_in_words(const SavingInterval& saving) {
                      saving.next, percent(saving.low), percent(saving.high));
 }
 
+/// Returns whether the first sentence has this interval: of the saving of ideal schedules, or in the verdict on an
+/// implementation, which may compare the same two schedules the other way around.
+bool Page::has_stated(const SavingInterval& saving) const {
+  const std::string sentence = first_sentence();
+  if (sentence.find("(90% interval: ") != std::string::npos) {
+    return true;
+  }
+  const std::vector<ResultRow> rows = results_of(shown_point());
+  const std::optional<PayVerdict> pays = pay_verdict(view_of(rows, input_.rule).ranking, input_.rule);
+  if (!pays || !is_studied(*pays->overlap) || sentence.find("(90% interval ") == std::string::npos) {
+    return false;
+  }
+  const std::pair compared{label_of(*pays->overlap), label_of(*pays->serial)};
+  return compared == std::pair{saving.winner, saving.next} || compared == std::pair{saving.next, saving.winner};
+}
+
 /// Returns the certainty of the explained point; for a single point without an interval, its exposed time.
 std::string Page::point_sentence() const {
   if (!overview_.largest) {
     return {};
   }
   if (input_.study && input_.study->saving && !input_.study->runs.empty()) {
-    const bool is_stated = first_sentence().find("(90% interval: ") != std::string::npos;
-    return is_stated ? std::string{}
-                     : fmt::format("At {}, {}", place_in_words(input_.study->runs.front().row),
-                                   interval_in_words(*input_.study->saving));
+    const SavingInterval& saving = *input_.study->saving;
+    return has_stated(saving)
+               ? std::string{}
+               : fmt::format("At {}, {}", place_in_words(input_.study->runs.front().row), interval_in_words(saving));
   }
   if (overview_.points > 1) {
     return {};

@@ -198,6 +198,32 @@ TEST(Html, TheIntervalAppearsOnlyWithTheSaving) {
             std::string::npos);
 }
 
+TEST(Html, TheVerdictOnAnImplementationAlreadyHasItsInterval) {
+  std::vector<ResultRow> rows = small_rows();
+  ResultRow& kernel = rows[3];
+  kernel.strategy = "flux";
+  kernel.implements = "fused_kernel";
+  kernel.beats_serial = 0.9;
+  kernel.saving_error = 0.1;
+  ReportInput input = small_sweep({rows[2], kernel});
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  run.row = rows[2];
+  input.study = PointStudy{.runs = {run}};
+  input.study->saving = SavingInterval{.winner = "flux", .next = "serial", .saved = 0.25, .low = 0.1, .high = 0.4};
+  const std::string html = html_report(input);
+  EXPECT_NE(html.find("25.0% less time than serial (90% interval "), std::string::npos);
+  EXPECT_EQ(html.find(" of the time of serial (90% interval"), std::string::npos);
+  std::swap(input.study->saving->winner, input.study->saving->next);
+  EXPECT_EQ(html_report(input).find(" of the time of flux (90% interval"), std::string::npos);
+  // The interval of another pair of schedules is not in the verdict.
+  input.study->saving->winner = "te";
+  EXPECT_NE(html_report(input).find("te saves 25.0% of the time of flux (90% interval: 10.0% to 40.0%)."),
+            std::string::npos);
+  input.study->saving->next = "serial";
+  EXPECT_NE(html_report(input).find("te saves 25.0% of the time of serial (90% interval: 10.0% to 40.0%)."),
+            std::string::npos);
+}
+
 TEST(Html, ThePageStatesItsSubjectBelowTheTitle) {
   const std::vector<ResultRow> rows = small_rows();
   const std::string subject = fmt::format(
