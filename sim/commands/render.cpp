@@ -49,23 +49,14 @@ std::string tables(const Rows& rows, const VerdictRule& rule, const reports::Mod
   return text;
 }
 
-/// Lists the reasons of rows that could not be run, each once with its count, in the order of the first such row.
 std::string infeasible(std::span<const ResultRow> rows) {
-  std::vector<std::pair<std::string, int>> reasons;
-  int count = 0;
+  std::vector<std::string> reasons;
   for (const ResultRow& row : rows) {
     if (!row.feasible()) {
-      ++count;
-      const auto counted =
-          std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) { return reason.first == row.reason; });
-      counted == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++counted->second);
+      reasons.push_back(row.reason);
     }
   }
-  std::string text = count == 0 ? "" : fmt::format("{} could not be run:\n", counted(count, "row"));
-  for (const auto& [reason, times] : reasons) {
-    text += wrapped(fmt::format("{}x {}", times, reason), "  ", "     ");
-  }
-  return text;
+  return infeasible_in_words(reasons);
 }
 
 /// Returns the line about memory. It is the first line, because a point that does not fit in memory cannot run.
@@ -91,7 +82,8 @@ std::string table(std::span<const ResultRow> rows_of_run, const VerdictRule& rul
 std::string map(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   std::string text = memory_line(rows);
   if (const std::string maps = reports::pay_maps(rows, rule); !maps.empty()) {
-    return text + (text.empty() ? "" : "\n") + maps;
+    const std::string reasons = infeasible(rows);
+    return text + (text.empty() ? "" : "\n") + maps + (reasons.empty() ? "" : "\n") + reasons;
   }
   text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(rows, rule), rule);
   for (const std::string& part : {reports::scaling_text(reports::scalings_of(rows)), infeasible(rows)}) {
@@ -142,6 +134,19 @@ constexpr std::array<std::pair<std::string_view, Render>, 6> layer_formats{
     {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}, {"verdict", verdicts}}};
 
 }  // namespace
+
+std::string infeasible_in_words(std::span<const std::string> reasons) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const std::string& reason : reasons) {
+    const auto known = std::ranges::find(counts, reason, &std::pair<std::string, int>::first);
+    known == counts.end() ? void(counts.emplace_back(reason, 1)) : void(++known->second);
+  }
+  std::string text = reasons.empty() ? "" : fmt::format("{} could not be run:\n", counted(reasons.size(), "row"));
+  for (const auto& [reason, times] : counts) {
+    text += wrapped(fmt::format("{}x {}", times, reason), "  ", "     ");
+  }
+  return text;
+}
 
 bool is_for_programs(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
 

@@ -23,6 +23,10 @@ bool is_for_programs(std::string_view format);
 
 void add_output_flag(CLI::App& command, std::string& format);
 
+/// Lists the reasons of the rows that could not be run, one for each row: each reason once with its count, in the order
+/// of the first such row. Empty without reasons.
+std::string infeasible_in_words(std::span<const std::string> reasons);
+
 /// Returns the function that renders a format. Throws ConfigError for an unknown format.
 Render renderer(std::string_view format);
 

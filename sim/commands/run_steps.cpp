@@ -17,6 +17,7 @@
 #include "reports/crossover.h"
 #include "reports/step_pays.h"
 #include "reports/step_rows.h"
+#include "sim/commands/render.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/shown_figures.h"
 #include "sim/parallel/run_points.h"
@@ -35,10 +36,19 @@ std::string whole_model_table(std::span<const StepRow> rows, const VerdictRule& 
 
 std::string whole_model_map(std::span<const StepRow> rows, const VerdictRule& rule,
                             const reports::ModelWords& /*words*/) {
-  const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
   const std::string memory_text = reports::memory_sentence(rows);
-  return (memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ") + "\n") +
-         reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
+  std::vector<std::string> reasons;
+  for (const StepRow& row : rows) {
+    if (!row.feasible()) {
+      reasons.emplace_back(row.text("reason"));
+    }
+  }
+  std::string text = (memory_text.empty() ? memory_text : wrapped(memory_text, "", "  ") + "\n") +
+                     reports::map_text(reports::maps_of(rows, rule), rule);
+  for (const std::string& part : {reports::scaling_text(reports::scalings_of(rows)), infeasible_in_words(reasons)}) {
+    text += (part.empty() ? "" : "\n") + part;
+  }
+  return text;
 }
 
 std::string whole_model_verdicts(std::span<const StepRow> rows, const VerdictRule& rule,

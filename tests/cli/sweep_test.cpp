@@ -8,6 +8,7 @@
 
 #include "sim/sweep/database.h"
 #include "tests/cli/program.h"
+#include "tests/texts.h"
 
 namespace commfuse::test {
 namespace {
@@ -151,6 +152,20 @@ TEST_F(SweepTest, TheTableListsThePointsThatWereNotRun) {
                              "  1x 16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8\n"),
             std::string::npos)
       << outcome.out;
+}
+
+TEST_F(SweepTest, EveryMapListsThePointsThatWereNotRun) {
+  const std::string layers = "set: {as: flux, strategy: {name: serial}}\naxes:\n  - seq: [1001, 4K, 8K]\n";
+  const std::string models = "set: {scope: prefill, model: llama-3.1-8b, batch: 1}\naxes:\n  - seq: [1001, 4K, 8K]\n";
+  for (const auto& [text, reason] :
+       {std::pair(layers, "1001 tokens (batch x sequence) cannot be split over 8 ranks"),
+        std::pair(models, "the number of tokens of a pass 1001 is not a multiple of tensor parallelism 8")}) {
+    const Outcome outcome = sweep(text, "-o map --force");
+    ASSERT_EQ(outcome.code, 3) << outcome.err;
+    const std::size_t list = outcome.out.find(" could not be run:\n");
+    ASSERT_NE(list, std::string::npos) << outcome.out;
+    EXPECT_NE(in_one_line(outcome.out.substr(list)).find(reason), std::string::npos) << outcome.out;
+  }
 }
 
 TEST_F(SweepTest, NoRunnablePointIsStillAResult) {
