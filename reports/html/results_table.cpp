@@ -69,8 +69,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   std::string html = fmt::format("<tr{}><th scope=\"row\">{}{}</th>", wins ? " class=\"fastest\"" : "",
                                  mark_of(point, row), escaped(label_of(row)));
   if (!has_result(row)) {
-    return html +
-           fmt::format("<td colspan=\"{}\" class=\"none\">no result: the point cannot be run</td></tr>\n", columns - 1);
+    return html + fmt::format("<td colspan=\"{}\" class=\"none\">no result: {}</td></tr>\n", columns - 1,
+                              row.reason.empty() ? "the point cannot be run" : escaped(row.reason));
   }
   const double behind = times_slower(row, *point.ranking.front()) - 1.0;
   const auto cell = [&](const std::string& text) { html += fmt::format("<td>{}</td>", text); };

@@ -456,9 +456,11 @@ TEST(Html, APointWithoutAResultHasARow) {
   rows.push_back(infeasible);
   infeasible.strategy = "serial";
   infeasible.ranks = 64;
+  infeasible.reason = "64 ranks do not fit <h100>";
   rows.push_back(infeasible);
   const std::string html = html_report(small_sweep(rows));
-  EXPECT_EQ(occurrences(html, "no result: the point cannot be run"), 2U);
+  EXPECT_EQ(occurrences(html, "no result: the point cannot be run"), 1U);  // This row has no reason.
+  EXPECT_EQ(occurrences(html, "no result: 64 ranks do not fit &lt;h100&gt;</td>"), 1U);
   EXPECT_NE(html.find("ranks 8, seq 1K: no result"), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
