@@ -71,15 +71,22 @@ struct Event {
   Rank rank = 0;
 };
 
+/// The next free ids of a trace.
+struct NextIds {
+  std::int64_t process = 1;
+  std::int64_t thread = 1;
+  std::uint64_t flow = 1;
+};
+
 class RunWriter {
  public:
-  RunWriter(const TracedRun& run, std::int64_t first_pid, std::uint64_t first_flow, Packets& packets)
-      : run_(run), first_pid_(first_pid), packets_(packets) {
+  /// Takes threads and flows from `next`, which must outlive the writer.
+  RunWriter(const TracedRun& run, NextIds& next, Packets& packets)
+      : run_(run), first_pid_(next.process), next_thread_(next.thread), packets_(packets) {
     for (const Flow& flow : flows_of(run)) {
-      starts_[flow.send].push_back(first_flow);
-      ends_[flow.receive].push_back(first_flow++);
+      starts_[flow.send].push_back(next.flow);
+      ends_[flow.receive].push_back(next.flow++);
     }
-    next_flow_ = first_flow;
   }
 
   void write() {
@@ -90,14 +97,13 @@ class RunWriter {
       event.kind == Event::Kind::begin ? begin(event) : event.kind == Event::Kind::end ? end(event) : count(event);
     }
   }
-  [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
 
  private:
   [[nodiscard]] const Program& program() const { return *run_.program; }
   /// Returns the id of a track of a rank's process. Index 0 is the process itself, then come the lanes of the program,
   /// and last the counter.
   [[nodiscard]] std::uint64_t track(Rank rank, std::size_t index) const {
-    constexpr std::uint64_t max_tracks = 4096;
+    constexpr std::uint64_t max_tracks = std::uint64_t{1} << 17U;  // An op has 16 bits for its lane.
     return static_cast<std::uint64_t>(first_pid_ + rank) * max_tracks + index;
   }
   [[nodiscard]] std::uint64_t counter_track(Rank rank) const { return track(rank, program().lanes.size() + 1); }
@@ -120,7 +126,7 @@ class RunWriter {
       lane_packet.mutable_track_descriptor()->set_parent_uuid(track(rank, 0));
       auto* thread = lane_packet.mutable_track_descriptor()->mutable_thread();
       thread->set_pid(pid);
-      thread->set_tid(pid * 64 + static_cast<std::int32_t>(lane));  // Thread ids must differ on a machine.
+      thread->set_tid(static_cast<std::int32_t>(next_thread_++));  // Thread ids must differ on a machine.
       thread->set_thread_name(name_of(program().lanes[lane]));
       packets_.add(lane_packet);
     }
@@ -236,25 +242,23 @@ class RunWriter {
 
   const TracedRun& run_;
   std::int64_t first_pid_;
+  std::int64_t& next_thread_;
   Packets& packets_;
   std::uint64_t first_name_ = static_cast<std::uint64_t>(first_pid_) << 24U | 1U;  // Ids of names differ between runs.
   std::unordered_map<std::string, std::uint64_t> names_;
   Flows starts_;
   Flows ends_;
-  std::uint64_t next_flow_ = 0;
 };
 
 }  // namespace
 
 void write_perfetto(std::span<const TracedRun> runs, std::int64_t stride, const std::filesystem::path& path) {
   Packets packets(path);
-  std::int64_t first_pid = 1;
-  std::uint64_t flow = 1;
+  // Threads come after processes, because a process and its first thread share an id.
+  NextIds next{.thread = static_cast<std::int64_t>(runs.size()) * stride + 1};
   for (const TracedRun& run : runs) {
-    RunWriter writer(run, first_pid, flow, packets);
-    writer.write();
-    flow = writer.next_flow();
-    first_pid += stride;
+    RunWriter(run, next, packets).write();
+    next.process += stride;
   }
   packets.finish();
 }

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -328,6 +329,33 @@ void add_fields(std::string_view bytes, const std::string& prefix, const std::se
     }
     bytes.remove_prefix(length);
   }
+}
+
+TEST_F(TraceFiles, EveryLaneOfEveryRankIsAThreadOfItsOwn) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  auto program = std::make_shared<Program>(*run.program);
+  program->lanes.resize(100, program->lanes.back());
+  run.program = program;
+  write_trace(std::vector{run, run}, folder_ / "trace.pftrace");
+  perfetto::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(read(folder_ / "trace.pftrace")));
+  std::set<std::int32_t> ids;
+  std::size_t processes = 0;
+  std::size_t threads = 0;
+  for (const perfetto::TracePacket& packet : trace.packet()) {
+    const perfetto::TrackDescriptor& track = packet.track_descriptor();
+    if (track.has_process()) {
+      ids.insert(track.process().pid());
+      ++processes;
+    }
+    if (track.has_thread()) {
+      ids.insert(track.thread().tid());
+      ++threads;
+    }
+  }
+  EXPECT_EQ(processes, 2U * 4U);
+  EXPECT_EQ(threads, 2U * 4U * 100U);
+  EXPECT_EQ(ids.size(), processes + threads);
 }
 
 /// The numbers and types are from protos/perfetto/trace of Perfetto itself, because the schema of commfuse could be
