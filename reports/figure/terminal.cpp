@@ -35,7 +35,7 @@ constexpr std::array<Shade, 14> shades{{{"\u2588", "#"},
                                         {"\u25a0", "@"},
                                         {"\u2591", "-"},
                                         {"\u25a1", "%"},
-                                        {"\u2591", "~"}}};
+                                        {"\u2248", "~"}}};
 static_assert(shades.size() == static_cast<std::size_t>(Role::tie) + 1, "every role has a character");
 constexpr std::array<Shade, 5> level_shades{
     {{"\u2591", "."}, {"\u2592", ":"}, {"\u2592", "+"}, {"\u2593", "%"}, {"\u2588", "#"}}};

@@ -25,12 +25,14 @@
 #include "reports/html/study_sections.h"
 #include "tests/reports/figure_marks.h"
 #include "tests/reports/trace_runs.h"
+#include "tests/texts.h"
 
 namespace commfuse::reports {
 namespace {
 
 using namespace std::chrono_literals;
 using test::marks_of;
+using test::occurrences;
 using test::traced;
 
 TEST(Breakdown, ThePartsAddUpExactlyToTheMakespan) {
@@ -596,6 +598,11 @@ TEST(Terminal, TiesWithoutTextAreShadedAsTies) {
   }
   const std::string text = terminal_plot(saving_map(rows), {.columns = 40, .unicode = false});
   EXPECT_NE(text.find("2|############~~~~~~~~~~~~~~~~~~~~~~~~"), std::string::npos) << text;
+  // The lowest level of a saving is a light shade, so a tie has another character.
+  const std::string unicode = terminal_plot(saving_map(rows), {.columns = 40, .unicode = true});
+  const std::size_t row = unicode.find("2\u2502");
+  EXPECT_EQ(occurrences(unicode.substr(row, unicode.find('\n', row) - row), "\u2248"), 24U) << unicode;
+  EXPECT_EQ(unicode.find("\u2591"), std::string::npos) << unicode;
 }
 
 TEST(Terminal, TheSmallestPlotMatchesItsText) {
