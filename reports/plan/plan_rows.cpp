@@ -218,23 +218,12 @@ void add_interval(Cells& cells, std::string_view name, std::string_view low, std
 
 Cells cells_of(const CapacityKind& kind, const CapacityRun& run, bool is_answer) {
   const auto number = [](auto value) { return fmt::format("{}", value); };
-  const TrainingPlan& layout = run.layout;
-  Cells cells{{"kind", csv_text(run.kind)},
-              {"hardware", csv_text(kind.hardware)},
-              {"price", number(kind.price)},
-              {"price_date", csv_text(kind.price_date)},
-              {"gpus", number(run.gpus)},
-              {"nodes", number(run.nodes)},
-              {"tensor", number(layout.tensor)},
-              {"pipeline", number(layout.pipeline)},
-              {"interleave", number(layout.interleave)},
-              {"context", number(layout.context)},
-              {"ulysses", number(layout.ulysses)},
-              {"data", number(layout.data)},
-              {"experts", number(layout.expert)},
-              {"zero", number(static_cast<int>(layout.zero))},
-              {"micro_batch", number(layout.micro_batch)},
-              {"recompute", std::string(name_of(layout.recompute))}};
+  Cells cells{{"kind", csv_text(run.kind)},  {"hardware", csv_text(kind.hardware)},
+              {"price", number(kind.price)}, {"price_date", csv_text(kind.price_date)},
+              {"gpus", number(run.gpus)},    {"nodes", number(run.nodes)}};
+  for (const auto& [name, value] : layout_cells(run.layout)) {
+    cells.emplace_back(name, std::visit(number, value));
+  }
   add_interval(cells, "step_s", "step_low_s", "step_high_s", run.step_s);
   cells.emplace_back("step_alike_s", number(run.step_equal_gpus_s));
   cells.emplace_back("step_p50_s", number(run.step_p50_s));

@@ -303,6 +303,10 @@ TEST(CapacityReport, CsvHasTheNamesOfItsColumnsWithoutRuns) {
   const std::string names = plan_csv(without_runs);
   EXPECT_EQ(names, plan_csv(plan).substr(0, names.size()));
   EXPECT_TRUE(names.starts_with("kind,hardware,price,") && names.ends_with(",misses,answer\r\n")) << names;
+  const nlohmann::json json = nlohmann::json::parse(plan_json(plan));
+  for (const auto& [name, value] : json.at("kinds").at(0).at("runs").at(0).at("layout").items()) {
+    EXPECT_NE(names.find("," + name + ","), std::string::npos) << name;
+  }
 }
 
 TEST(CapacityReport, TablesOmitRatesBetweenDoublings) {
@@ -435,7 +439,7 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
   std::string line;
   std::size_t count = 0;
   while (std::getline(lines, line)) {
-    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 51) << line;
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 53) << line;
     ++count;
   }
   EXPECT_EQ(count, 4U);  // names, and a line for each run
