@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/text/counted.h"
 #include "reports/accuracy_goals.h"
 #include "reports/markdown.h"
 #include "reports/pays.h"
@@ -235,6 +236,20 @@ std::string skipped_section(Scores scores) {
   return text;
 }
 
+/// Lists malformed rows, which are not scored; empty without them.
+std::string faults_section(Scores scores) {
+  std::string text;
+  for (const TableScore& score : scores) {
+    for (const RowFault& fault : score.faults) {
+      text += fmt::format("| `{}` | line {} | {} |\n", score.table, fault.line, markdown_cell(fault.reason));
+    }
+    if (const auto more = score.fault_count - static_cast<std::int64_t>(score.faults.size()); more > 0) {
+      text += fmt::format("| `{}` | {} | |\n", score.table, counted(more, "more row"));
+    }
+  }
+  return text.empty() ? text : "\n## Malformed rows\n\n| table | place | reason |\n|---|---|---|\n" + text;
+}
+
 std::string sources_section(Scores scores) {
   std::string text = "\n## Where the tables are from\n\n| table | source |\n|---|---|\n";
   for (const TableScore& score : scores) {
@@ -293,7 +308,7 @@ std::string accuracy_page(Scores scores) {
   const Scores judged = external.empty() ? scores : Scores(external);
   return std::string(accuracy_heading) + goals_section(judged) + pays_section(scores) + reliability_section(judged) +
          steps_section(judged) + penalties_section(judged) + std::string(peers) + tables_section(scores) +
-         skipped_section(scores) + sources_section(scores);
+         skipped_section(scores) + faults_section(scores) + sources_section(scores);
 }
 
 }  // namespace commfuse::reports

@@ -35,5 +35,16 @@ TEST(AccuracyPage, RatiosOfDegradedMachinesAreExcluded) {
             std::string::npos);
 }
 
+TEST(AccuracyPage, ListsMalformedRowsWithTheirPlaces) {
+  std::array<TableScore, 1> tables{TableScore{.table = "mine.csv", .kind = "overlap_pairs"}};
+  EXPECT_EQ(accuracy_page(tables).find("Malformed rows"), std::string::npos);
+  tables[0].faults = {{.line = 7, .reason = "ms is 'a|b'"}};
+  tables[0].fault_count = 3;
+  EXPECT_NE(accuracy_page(tables).find("## Malformed rows\n\n| table | place | reason |\n|---|---|---|\n"
+                                       "| `mine.csv` | line 7 | ms is 'a\\|b' |\n| `mine.csv` | 2 more rows | |\n"),
+            std::string::npos)
+      << accuracy_page(tables);
+}
+
 }  // namespace
 }  // namespace commfuse::reports
