@@ -234,8 +234,13 @@ Answer run_sweep(const SweepRequest& request, Caller& caller) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets environment variables
   const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
   const bool is_whole = request.shard == "1/1";
-  if (started && started->processes > 1 && is_whole && !request.dry_run) {
-    return run_among_processes(request, *started, watched);
+  if (started && started->processes > 1 && is_whole) {
+    if (!request.dry_run) {
+      return run_among_processes(request, *started, watched);
+    }
+    if (started->process != 0) {
+      return {};  // The first process describes the sweep of all.
+    }
   }
   return run_here(request, watched);
 }

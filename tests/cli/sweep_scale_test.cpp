@@ -282,6 +282,10 @@ TEST_F(SweepScale, ADryRunEstimatesTheWorkAndWritesNothing) {
   EXPECT_NE(outcome.out.find("\ntime    about "), std::string::npos);
   EXPECT_NE(outcome.out.find("\ndisk    about "), std::string::npos);
   EXPECT_FALSE(fs::exists("out"));
+  const Outcome second_process =
+      run_program("OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 " + sweep("out", "--dry-run -j 1"));
+  EXPECT_EQ(second_process.code, 0) << second_process.err;
+  EXPECT_EQ(second_process.out + second_process.err, "");
 }
 
 }  // namespace
