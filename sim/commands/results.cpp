@@ -20,10 +20,12 @@
 #include "model/config/command_line.h"
 #include "model/config/field.h"
 #include "model/config/option_marks.h"
+#include "model/config_error.h"
 #include "model/record/columns.h"
 #include "model/stderr_text.h"
 #include "model/strategies/strategies.h"
 #include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "model/wrapped.h"
 #include "reports/atomic_file.h"
 #include "reports/fitted_table.h"
@@ -246,9 +248,19 @@ void show_selecting_columns(std::string_view where, const StoreQuery& store, std
   }
 }
 
+/// JSON cannot hold a column twice.
+void refuse_repeated_columns(const std::vector<std::string>& names) {
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (std::find(names.begin(), name, *name) != name) {
+      throw ConfigError(fmt::format("--columns: {} is given twice; keep one of them", in_quotes(*name)));
+    }
+  }
+}
+
 /// Returns the columns of the answer, in order.
 std::vector<FittedColumn> columns_of(const ResultsRequest& request, const StoreQuery& store) {
   const std::vector<std::string> words = words_in(request.columns);
+  refuse_repeated_columns(words);
   if (words.empty() && request.format == "table") {
     std::vector<FittedColumn> columns = usual_columns(store);
     for (const std::string& name : words_in(request.sort_by)) {

@@ -157,6 +157,8 @@ TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
       "; write an expression of SQL over columns, as in \"ranks = 8 AND strategy = 'commfuse'\"\n";
   EXPECT_EQ(run_program("commfuse-sim results out --columns modle").err,
             "--columns: unknown column 'modle'; did you mean 'model'?\n");
+  EXPECT_EQ(run_program("commfuse-sim results out --columns mfu,seq,mfu -o csv").err,
+            "--columns: 'mfu' is given twice; keep one of them\n");
   EXPECT_EQ(run_program("commfuse-sim results out --sort-by -mfuu").err,
             "--sort-by: unknown column 'mfuu'; did you mean 'mfu'?\n");
   EXPECT_EQ(run_program("commfuse-sim results out --where \"rank = 8\"").err, "--where: no such column: rank" + remedy);
