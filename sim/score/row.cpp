@@ -35,6 +35,8 @@ Row::Row(const Table& table, std::size_t row)
   if (!whole_row_) {
     fault(fmt::format("the row has {} of {} columns{}", table.cells_of(row), table.header().size(),
                       table.cells_of(row) < table.header().size() ? "; it is truncated" : ""));
+  } else if (table.has_text_after_quote(row)) {
+    fault(std::string(text_after_quote));
   }
 }
 

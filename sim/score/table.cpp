@@ -17,8 +17,9 @@ constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t max_columns = 1000;
 constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
-/// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows.
-std::string_view next_cell(std::string_view& line, bool& more) {
+/// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows, and `stray` if text
+/// follows the closing quote of the cell.
+std::string_view next_cell(std::string_view& line, bool& more, bool& stray) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;
   std::size_t end = 0;
@@ -30,6 +31,8 @@ std::string_view next_cell(std::string_view& line, bool& more) {
     close = std::min(close, line.size());
     cell = line.substr(begin + 1, close - begin - 1);
     end = line.find(',', close);
+    const std::string_view rest = line.substr(close, std::min(end, line.size()) - close);
+    stray = stray || !trimmed(rest.substr(std::min<std::size_t>(1, rest.size()))).empty();
   } else {
     end = line.find(',');
     cell = trimmed(line.substr(0, end));
@@ -69,8 +72,9 @@ void Table::read_line(std::string_view line, std::int64_t number) {
   }
   const bool is_header = header_.empty();
   std::vector<std::string_view>& into = is_header ? header_ : cells_;
+  bool stray = false;
   for (bool more = true; more;) {
-    into.push_back(next_cell(line, more));
+    into.push_back(next_cell(line, more, stray));
     if (into.size() > (is_header ? max_columns : max_cells)) {
       throw ConfigError(is_header
                             ? fmt::format("the header has more than {} columns; use a CSV file with fewer", max_columns)
@@ -78,10 +82,14 @@ void Table::read_line(std::string_view line, std::int64_t number) {
     }
   }
   if (is_header) {
+    if (stray) {
+      throw ConfigError(fmt::format("line {}: {}", number, text_after_quote));
+    }
     header_line_ = number;
   } else {
     lines_.push_back(number);
     first_cell_.push_back(cells_.size());
+    has_text_after_quote_.push_back(stray);
   }
 }
 

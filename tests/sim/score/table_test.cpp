@@ -48,6 +48,9 @@ TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8,1.2ms"), "time_us is '1.2ms', which is not a number (the column is in us)");
   EXPECT_EQ(fault_of_time("8"), "the row has 1 of 2 columns; it is truncated");
   EXPECT_EQ(fault_of_time("8,1,2"), "the row has 3 of 2 columns");
+  EXPECT_EQ(fault_of_time("\"8\",\"1.5\" "), "");
+  EXPECT_EQ(fault_of_time("8,\"1\"5"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
+  EXPECT_EQ(fault_of_time("\"8\" x,1"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
   EXPECT_EQ(fault_of_time("0,1"), "m is 0; it must be between 1 and 16777216");
   EXPECT_EQ(fault_of_time("8.5,1"), "m is '8.5', which is not a whole number from 1 to 16777216");
   EXPECT_EQ(fault_of_time("99999999999999999999,1"),
