@@ -22,6 +22,8 @@
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
+#include "reports/point_rows.h"
+#include "reports/step_rows.h"
 #include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/expect_text.h"
@@ -219,6 +221,13 @@ Answer kernels_answer(const ExpectRequest& request, const Machine& machine, doub
   }};
 }
 
+/// Returns a line for runs that do not fit in memory; empty if all fit.
+std::string memory_warning_of(const expect::ExpectedRuns& expected) {
+  const std::string sentence =
+      expected.steps.empty() ? reports::memory_sentence(expected.layers) : reports::memory_sentence(expected.steps);
+  return sentence.empty() ? sentence : fmt::format("warning: {}\n", sentence);
+}
+
 /// Returns the answer for layers and steps instead of collectives. The settings are those of `run`, for a single point.
 /// As in `run`, flags take precedence over --set.
 Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& caller) {
@@ -232,9 +241,10 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& ca
   }
   Settings settings = settings_of(arguments);
   caller.note(for_stderr(ignore_unused_variables(settings)));
-  return {.write = [rows = expect::expected_runs(settings, false_alarms),
-                    shared = SharedValues{settings.text("hardware"), false_alarms}](std::string_view format,
-                                                                                    const Sink& sink) {
+  expect::ExpectedRuns expected = expect::expected_runs(settings, false_alarms);
+  caller.note(for_stderr(memory_warning_of(expected)));
+  return {.write = [rows = std::move(expected.runs), shared = SharedValues{settings.text("hardware"), false_alarms}](
+                       std::string_view format, const Sink& sink) {
     require_word("--output", format, expect_formats, "format");
     sink(format == "json"   ? run_json(rows, shared)
          : format == "csv"  ? run_csv(rows, shared)

@@ -25,12 +25,11 @@ ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> 
           .range = range_of(Expected{.message = {}, .time = time, .shared_error = *error}, false_alarms)};
 }
 
-std::vector<ExpectedRun> layers(const Settings& settings, const Library& library, double false_alarms,
-                                std::string& reason) {
+ExpectedRuns layers(const Settings& settings, const Library& library, double false_alarms, std::string& reason) {
   StructureCache structures;
   PointRunner runner(library, structures);
   runner.require_runnable(settings);
-  std::vector<ExpectedRun> runs;
+  ExpectedRuns expected;
   for (const ResultRow& row : runner.rows(settings)) {
     if (!row.feasible()) {
       reason = row.reason;
@@ -43,16 +42,16 @@ std::vector<ExpectedRun> layers(const Settings& settings, const Library& library
       run.ranks = row.ranks;
       run.batch = row.batch;
       run.seq = row.seq;
-      runs.push_back(std::move(run));
+      expected.runs.push_back(std::move(run));
+      expected.layers.push_back(row);
     }
   }
-  return runs;
+  return expected;
 }
 
-std::vector<ExpectedRun> steps(const Settings& settings, const Library& library, double false_alarms,
-                               std::string& reason) {
+ExpectedRuns steps(const Settings& settings, const Library& library, double false_alarms, std::string& reason) {
   StepPoints points(library);
-  std::vector<ExpectedRun> runs;
+  ExpectedRuns expected;
   const auto count = [](const StepRow& row, std::string_view name) { return row.has(name) ? row.count(name) : 0; };
   for (const StepRow& row : points.rows(settings)) {
     if (!row.feasible()) {
@@ -69,23 +68,24 @@ std::vector<ExpectedRun> steps(const Settings& settings, const Library& library,
     run.ranks = count(row, "gpus") > 0 ? count(row, "gpus") : count(row, "ranks");
     run.batch = count(row, "batch");
     run.seq = count(row, "seq");
-    runs.push_back(std::move(run));
+    expected.runs.push_back(std::move(run));
+    expected.steps.push_back(row);
   }
-  return runs;
+  return expected;
 }
 
 }  // namespace
 
-std::vector<ExpectedRun> expected_runs(const Settings& settings, double false_alarms) {
+ExpectedRuns expected_runs(const Settings& settings, double false_alarms) {
   Library library;
   library.load(settings);
   std::string reason = "no strategy was chosen; choose with --set strategy.name=all";
-  std::vector<ExpectedRun> runs = is_whole_model(settings) ? steps(settings, library, false_alarms, reason)
-                                                           : layers(settings, library, false_alarms, reason);
-  if (runs.empty()) {
+  ExpectedRuns expected = is_whole_model(settings) ? steps(settings, library, false_alarms, reason)
+                                                   : layers(settings, library, false_alarms, reason);
+  if (expected.runs.empty()) {
     throw ConfigError(reason);
   }
-  return runs;
+  return expected;
 }
 
 }  // namespace commfuse::expect

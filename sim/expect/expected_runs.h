@@ -9,6 +9,8 @@
 
 #include "model/config/settings.h"
 #include "model/expect/expectation.h"
+#include "model/record/result.h"
+#include "model/record/step_row.h"
 
 namespace commfuse::expect {
 
@@ -24,9 +26,16 @@ struct ExpectedRun {
   ExpectedRange range;
 };
 
-/// Returns one row per strategy that can run, in the order of `run`, without lower bounds that no schedule reaches.
+/// Runs, and the rows of `run` that they are from: layers or steps.
+struct ExpectedRuns {
+  std::vector<ExpectedRun> runs;
+  std::vector<ResultRow> layers;
+  std::vector<StepRow> steps;
+};
+
+/// Returns one run per strategy that can run, in the order of `run`, without lower bounds that no schedule reaches.
 /// `settings` must describe one point. Throws ConfigError as `run` does, if no strategy can run, and if `uncertainty`
 /// is off.
-std::vector<ExpectedRun> expected_runs(const Settings& settings, double false_alarms);
+ExpectedRuns expected_runs(const Settings& settings, double false_alarms);
 
 }  // namespace commfuse::expect

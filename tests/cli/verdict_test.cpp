@@ -310,6 +310,17 @@ TEST(ExpectCommand, LayersAndStepsHaveTheRangesOfRun) {
   EXPECT_GT(step[0]["slow_us"], step[0]["time_us"]);
 }
 
+TEST(ExpectCommand, WarnsOfStepsThatDoNotFitInMemory) {
+  const std::string step = "commfuse-sim expect --scope step --set batch=8 --set seq=4K --model ";
+  const Outcome large = run_program(step + "llama-3.1-405b");
+  EXPECT_EQ(large.code, 0);
+  EXPECT_EQ(large.err.find("warning: Out of memory"), 0U) << large.err;
+  EXPECT_EQ(std::count(large.err.begin(), large.err.end(), '\n'), 1) << large.err;
+  EXPECT_EQ(run_program(step + "llama-3.1-8b").err, "");
+  const Outcome layer = run_program("commfuse-sim expect --scope mlp --set seq=8M --set strategy.name=serial");
+  EXPECT_EQ(layer.err.find("warning: Out of memory: a GPU needs "), 0U) << layer.err;
+}
+
 TEST(ExpectCommand, FlagsOfScopesTakePrecedenceOverSet) {
   const Outcome outcome = run_program(
       "commfuse-sim expect --scope decode --model llama-3.1-8b --ranks 1 --set model=llama-3.1-70b --set ranks=8 "
