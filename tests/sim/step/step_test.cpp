@@ -438,7 +438,8 @@ TEST_F(StepTest, SharedExpertsAreSitesAsWideAsAllOfThem) {
 
 TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
   const Transformer model = mixture();
-  const Machine machine = load_machine("a100-sxm-80");
+  Machine machine = load_machine("a100-sxm-80");
+  machine.accelerator.experts.reset();
   SiteTimes sites(structures_, machine);
   const auto layer = [&](std::int64_t batch) {
     const StepPoint point{
@@ -453,6 +454,23 @@ TEST_F(StepTest, DecodingReadsTheExpertsThatSomeTokenUses) {
   EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));
   EXPECT_GT(layer(64), read_time);
   EXPECT_LT(layer(2), layer(4));
+}
+
+TEST_F(StepTest, DecodingRunsRoutedExpertsAsOneFittedCall) {
+  Transformer model = mixture();
+  const auto layer = [&](Duration longer_call, std::int64_t cached) {
+    Machine machine = load_machine("h100-sxm");
+    machine.accelerator.experts->call.value += longer_call;
+    SiteTimes sites(structures_, machine);
+    StepPoint point{.model = &model, .machine = &machine, .plan = {.micro_batch = 8, .seq = 1}, .cached = cached};
+    point.serves = true;
+    LayerCost cost(point, sites);
+    return cost.forward(routed).device;
+  };
+  EXPECT_EQ(layer(10us, 1023), layer(0us, 1023) + 10us);
+  EXPECT_EQ(layer(10us, 0), layer(0us, 0));  // a prefill has GEMMs
+  model.weights = WeightFormat{.name = "int4", .bits = 4.0};
+  EXPECT_EQ(layer(10us, 1023), layer(0us, 1023));  // no fitted kernel reads them
 }
 
 TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
