@@ -467,10 +467,10 @@ TEST_F(StepTest, DecodingRunsRoutedExpertsAsOneFittedCall) {
     LayerCost cost(point, sites);
     return cost.forward(routed).device;
   };
-  EXPECT_EQ(layer(10us, 1023), layer(0us, 1023) + 10us);
-  EXPECT_EQ(layer(10us, 0), layer(0us, 0));  // a prefill has GEMMs
+  EXPECT_EQ(layer(std::chrono::microseconds(10), 1023), layer(Duration::zero(), 1023) + std::chrono::microseconds(10));
+  EXPECT_EQ(layer(std::chrono::microseconds(10), 0), layer(Duration::zero(), 0));  // a prefill has GEMMs
   model.weights = WeightFormat{.name = "int4", .bits = 4.0};
-  EXPECT_EQ(layer(10us, 1023), layer(0us, 1023));  // no fitted kernel reads them
+  EXPECT_EQ(layer(std::chrono::microseconds(10), 1023), layer(Duration::zero(), 1023));  // no fitted kernel reads them
 }
 
 TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
