@@ -21,7 +21,7 @@ constexpr std::size_t load_classes = 32;  // Classes of experts with equal loads
 // The GPU with the most tokens has the quantiles u^(1/g) of the loads, with g = ep^(1 / experts of the GPU^0.4). With
 // one expert per GPU, it is the most loaded expert; with more, loads average out. The power is that of simulated draws.
 constexpr double load_averaging = 0.4;
-constexpr double most_weight_bytes = 9e18;
+constexpr double highest_weight_bytes = 9e18;
 
 double as_real(std::int64_t count) { return static_cast<double>(count); }
 
@@ -30,30 +30,30 @@ class LoadLaw {
  public:
   explicit LoadLaw(const ExpertLayerSize& size) : power_(1.0 - size.exponent) {
     const bool has_many = size.tokens * size.active > size.experts;
-    least_ = has_many ? 1.0 : 0.01;
-    most_ = has_many ? std::max(0.8 * as_real(size.tokens), 1.01) : 2.0;
+    lowest_ = has_many ? 1.0 : 0.01;
+    highest_ = has_many ? std::max(0.8 * as_real(size.tokens), 1.01) : 2.0;
     if (is_logarithmic()) {
       return;
     }
-    least_power_ = math::pow(least_, power_);
-    most_power_ = math::pow(most_, power_);
+    lowest_power_ = math::pow(lowest_, power_);
+    highest_power_ = math::pow(highest_, power_);
   }
 
   [[nodiscard]] double quantile(double share) const {
     if (is_logarithmic()) {
-      return least_ * math::pow(most_ / least_, share);
+      return lowest_ * math::pow(highest_ / lowest_, share);
     }
-    return math::pow(least_power_ + (most_power_ - least_power_) * share, 1.0 / power_);
+    return math::pow(lowest_power_ + (highest_power_ - lowest_power_) * share, 1.0 / power_);
   }
 
  private:
   [[nodiscard]] bool is_logarithmic() const { return std::abs(power_) < 1e-9; }
 
   double power_;
-  double least_ = 1.0;
-  double most_ = 1.0;
-  double least_power_ = 1.0;
-  double most_power_ = 1.0;
+  double lowest_ = 1.0;
+  double highest_ = 1.0;
+  double lowest_power_ = 1.0;
+  double highest_power_ = 1.0;
 };
 
 double middle_of_class(std::size_t index) { return (as_real(static_cast<std::int64_t>(index)) + 0.5) / load_classes; }
@@ -93,7 +93,7 @@ ExpertLoad balanced_load(const ExpertLayerSize& size) {
   const std::int64_t stride = (size.experts + size.active - 1) / size.active;  // between the experts of a token
   const double hit = as_real(std::min(on_gpu, (size.tokens * on_gpu + stride - 1) / stride));
   const double rows = std::max(hit, as_real(size.tokens * size.active) / as_real(size.ep));
-  return {.rows = rows, .hit = hit, .tiles = tiles_of_rows(hit, rows)};
+  return with_tiles({.rows = rows, .hit = hit});
 }
 
 /// Seconds of one of the two grouped GEMMs.
@@ -127,7 +127,10 @@ ProductParts product_parts(const Accelerator& accelerator, const ExpertLayer& fi
 
 }  // namespace
 
-double tiles_of_rows(double hit, double rows) { return hit * std::ceil(rows / hit / expert_tile_rows); }
+ExpertLoad with_tiles(ExpertLoad load) {
+  load.tiles = load.hit * std::ceil(load.rows / load.hit / expert_tile_rows);
+  return load;
+}
 
 ExpertLoad expert_load(const ExpertLayerSize& size) {
   if (size.exponent == 0.0) {
@@ -190,7 +193,7 @@ ExpertWork expert_work(const ExpertLayerSize& size) {
   return {.rows = std::llround(load.rows),
           .width = std::llround(width),
           .hidden = size.hidden,
-          .weights = Bytes{std::llround(std::min(weights, most_weight_bytes))},
+          .weights = Bytes{std::llround(std::min(weights, highest_weight_bytes))},
           .dtype = size.dtype};
 }
 

@@ -48,8 +48,8 @@ struct ExpertLoad {
 
 ExpertLoad expert_load(const ExpertLayerSize& size);
 
-/// Returns the tiles of `hit` experts with equal shares of the rows. Requires hit > 0.
-double tiles_of_rows(double hit, double rows);
+/// Returns the load with the tiles of experts that have equal shares of its rows.
+ExpertLoad with_tiles(ExpertLoad load);
 
 /// Returns the fitted parameters for this dtype; null if there are none or the accelerator lacks the dtype.
 const ExpertLayer* expert_layer_of(const Accelerator& accelerator, DType dtype);

@@ -65,7 +65,7 @@ std::optional<Duration> LayerCost::served_experts() const {
                             .ep = plan_.expert,
                             .gated = model_.gated_mlp,
                             .dtype = gemm_dtype_},
-                           {.rows = rows, .hit = hit, .tiles = tiles_of_rows(hit, rows)});
+                           with_tiles({.rows = rows, .hit = hit}));
 }
 
 std::int64_t LayerCost::routed_width() const {

@@ -92,7 +92,7 @@ TEST_F(OneRow, ResultsShowsTheUsualColumnsOfTheStoredRows) {
 
 TEST_F(OneRow, AColumnThatDoesNotApplyIsAbsentAndAnUnknownOneIsIgnored) {
   EXPECT_EQ(output_of("results both.jsonl --columns strategy,makespan_us,time_ms,sequence_parallel -o csv"),
-            "strategy,makespan_us,time_ms,sequence_parallel\r\nserial,,200,1\r\ncommfuse,,150,1\r\n"
+            "strategy,makespan_us,time_ms,sequence_parallel\r\nserial,,200,true\r\ncommfuse,,150,true\r\n"
             "serial,100,,\r\ncommfuse,75,,\r\n");
   EXPECT_FALSE(has(output_of("results both.jsonl -o jsonl"), "later"));
   const Outcome unknown = run_program("commfuse-sim results models.jsonl --columns makespan_us");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <fstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -141,8 +142,8 @@ TEST_F(ResultsTest, DiffShowsTheLargestChangesFirst) {
 
 TEST_F(ResultsTest, DiffShowsRowsWithoutAResultInEitherOrder) {
   ASSERT_EQ(sweep("out").code, 3);
-  ASSERT_EQ(run_program("commfuse-sim results out -o jsonl > all.jsonl").code, 0);
-  ASSERT_EQ(run_program("commfuse-sim results out --where \"status = 'ok'\" -o jsonl > ok.jsonl").code, 0);
+  std::ofstream("all.jsonl") << run_program("commfuse-sim results out -o jsonl").out;
+  std::ofstream("ok.jsonl") << run_program("commfuse-sim results out --where \"status = 'ok'\" -o jsonl").out;
   for (const char* files : {"all.jsonl ok.jsonl", "ok.jsonl all.jsonl"}) {
     const Outcome outcome = run_program(std::string("commfuse-sim diff ") + files + " -o json");
     EXPECT_EQ(outcome.code, 4) << outcome.err;

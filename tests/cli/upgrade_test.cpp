@@ -154,7 +154,7 @@ TEST_F(Upgrade, QueriesReadAStoreOfLayers) {
   EXPECT_EQ(query, json::parse(R"([{"seq": 8192, "model_version": 4}, {"seq": 1024, "model_version": 4}])"));
   EXPECT_EQ(json_of("commfuse-sim best layers -o json").size(), 2U);
   // Rows that only one of the stores has are differences.
-  EXPECT_EQ(json_of("commfuse-sim diff layers shards/shard-1-of-2.sqlite -o json", gate_missed).size(), 2U);
+  EXPECT_EQ(json_of("commfuse-sim diff layers shards/shard-1-of-2.sqlite -o json", gate_missed).size(), 4U);
 }
 
 TEST_F(Upgrade, QueriesReadAStoreOfSteps) {

@@ -601,7 +601,7 @@ TEST(Terminal, TiesWithoutTextAreShadedAsTies) {
   // The lowest level of a saving is a light shade, so a tie has another character.
   const std::string unicode = terminal_plot(saving_map(rows), {.columns = 40, .unicode = true});
   const std::size_t row = unicode.find("2\u2502");
-  EXPECT_EQ(occurrences(unicode.substr(row, unicode.find('\n', row) - row), "\u2248"), 24U) << unicode;
+  EXPECT_EQ(occurrences(unicode.substr(row, unicode.find('\n', row) - row), "\u2248"), 25U) << unicode;
   EXPECT_EQ(unicode.find("\u2591"), std::string::npos) << unicode;
 }
 

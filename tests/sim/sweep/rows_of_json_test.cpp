@@ -64,6 +64,8 @@ TEST(RowsOfJson, ATimeOfAnHourIsReadToThePicosecond) {
     std::string row = layer("commfuse.result/2");
     const std::string time = fmt::format("{}", to_microseconds(Duration{count}));
     row.replace(row.find("100.0"), 5, time);
+    row.replace(row.find("60.0"), 4, time);
+    row.replace(row.find("40.0"), 4, "0.0");
     const ReadRows rows = read(row + "\n");
     ASSERT_EQ(rows.layers.size(), 1U);
     EXPECT_EQ(rows.layers[0].analysis.critical.makespan, Duration{count}) << time;
