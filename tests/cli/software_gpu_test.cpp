@@ -125,6 +125,10 @@ TEST_F(SoftwareGpu, DoctorSeesItsGpus) {
 TEST_F(SoftwareGpu, ComparesWithPredictions) {
   const Outcome outcome = on_one_gpu(std::string("compare --executor cuda-virtual --ranks 2") + small_point);
   EXPECT_NE(outcome.out.find("predicted  measured   ratio"), std::string::npos) << outcome.out;
+  on_one_gpu(std::string("compare --executor cuda-virtual --ranks 2 --issue stream --link-ctas 2 --by-op --page p.html "
+                         "--trace p.json") +
+             small_point);
+  EXPECT_NE(contents_of("p.html").find(" --issue stream --link-ctas 2 --page p.html"), std::string::npos);
 }
 
 /// Returns the time, in microseconds, of the kernels that add inside reduce-scatters. The simulator includes them in

@@ -72,7 +72,7 @@ void compare_ops(const CompareRequest& request, PredictedPoint& point, const Mea
   if (run.makespans.empty() || (!request.needs_spans() && (request.page.empty() || run.spans.empty()))) {
     return;
   }
-  const Timeline predicted = point.timeline(prediction);
+  const Timeline predicted = of_measured_ranks(point.timeline(prediction), run.spans);
   if (!same_ops(predicted, run.spans)) {
     throw ConfigError(fmt::format("{}: {} lacks the spans of some ops; measure again with --spans",
                                   request.record.empty() ? "the record" : request.record, run.strategy));

@@ -2,6 +2,7 @@
 #include "validate/compare/op_comparison.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "model/check.h"
@@ -25,6 +26,14 @@ Duration difference(const OpTimes& times) {
 }  // namespace
 
 double OpTimes::ratio() const { return predicted > Duration{} ? to_seconds(measured) / to_seconds(predicted) : 0.0; }
+
+Timeline of_measured_ranks(const Timeline& predicted, const Timeline& measured) {
+  Timeline spans;
+  std::ranges::copy_if(predicted, std::back_inserter(spans), [&](const OpSpan& span) {
+    return std::ranges::find(measured, span.rank, &OpSpan::rank) != measured.end();
+  });
+  return spans;
+}
 
 bool same_ops(const Timeline& a, const Timeline& b) {
   return std::ranges::equal(

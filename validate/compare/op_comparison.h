@@ -29,6 +29,9 @@ struct ComparedOps {
   OpTimes furthest;            ///< The op whose predicted and measured sums differ most.
 };
 
+/// Returns the spans of the ranks that `measured` has. With virtual ranks, only one rank runs.
+Timeline of_measured_ranks(const Timeline& predicted, const Timeline& measured);
+
 /// Returns whether both hold the same ops of the same ranks, in the same order.
 bool same_ops(const Timeline& a, const Timeline& b);
 

@@ -51,5 +51,16 @@ TEST(ComparedOps, DifferentRanksOrOpsAreAnotherSchedule) {
   EXPECT_FALSE(same_ops(predicted, other));
 }
 
+TEST(ComparedOps, VirtualRanksAreComparedOnTheRankThatRan) {
+  Timeline of_both = predicted;
+  for (OpSpan other : predicted) {
+    other.rank = 7;
+    of_both.push_back(other);
+  }
+  EXPECT_FALSE(same_ops(of_both, predicted));
+  EXPECT_TRUE(same_ops(of_measured_ranks(of_both, predicted), predicted));
+  EXPECT_TRUE(of_measured_ranks(of_both, {}).empty());
+}
+
 }  // namespace
 }  // namespace commfuse::validate
