@@ -73,7 +73,7 @@ void compare_ops(const CompareRequest& request, PredictedPoint& point, const Mea
     return;
   }
   const Timeline predicted = of_measured_ranks(point.timeline(prediction), run.spans);
-  if (!same_ops(predicted, run.spans)) {
+  if (run.spans.empty() || !same_ops(predicted, run.spans)) {
     throw ConfigError(fmt::format("{}: {} lacks the spans of some ops; measure again with --spans",
                                   request.record.empty() ? "the record" : request.record, run.strategy));
   }
