@@ -87,15 +87,19 @@ function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
-const CERTAIN = 0.995; // from here on the engine says "over 99%": the model cannot be more certain
+const CERTAIN = 0.995; // The engine says "over 99%" from here on.
 
 /// Returns a probability in the words that the engine uses.
 function sure(probability) {
-  return probability >= CERTAIN ? "over 99% sure" : `${Math.round(100 * probability)}% sure`;
+  return `${chance(probability)} sure`;
 }
 
 /// Returns a probability for a cell of a table.
-const chanceText = (probability) => (probability >= CERTAIN ? "> 99%" : probability <= 1 - CERTAIN ? "< 1%" : percent(probability, 0));
+const chanceText = (probability, over = "> ", below = "< ") =>
+  probability >= CERTAIN ? `${over}99%` : probability <= 1 - CERTAIN ? `${below}1%` : percent(probability, 0);
+
+/// Returns a chance such as "92%", and never a certainty that 2,000 draws cannot show.
+const chance = (probability) => chanceText(probability, "over ", "below ");
 
 const darkness = matchMedia("(prefers-color-scheme: dark)");
 const COLOURS = [

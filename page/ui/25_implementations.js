@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations next to ideal schedules: kinds of rows, their names, and whether overlap pays with available kernels.
+// Implementations next to ideal schedules: kinds of rows, names, and whether overlap pays.
 // An implementation may have the same name as a schedule (async_tp), so rows have ids, which links use too: "commfuse"
 // is the schedule, "as:flux" the implementation.
 

@@ -224,11 +224,6 @@ const deadlineText = (days) => `${Number(daysText(days))} ${Number(daysText(days
 /// Labels an axis with round ticks: $1.50M becomes "$1.5M", $1.00M becomes "$1M", and $300k stays.
 const tickMoney = (value, currency) => money(value, currency).replace(/(\.\d*?)0+(?=[kMB]?$)/, "$1").replace(/\.(?=[kMB]?$)/, "");
 
-/// Returns a chance such as "92%", and never a certainty that 2,000 draws cannot show.
-function chance(probability) {
-  return probability >= CERTAIN ? "over 99%" : probability <= 1 - CERTAIN ? "below 1%" : percent(probability, 0);
-}
-
 /// Returns the limits of a plan in words, or "".
 const limitsOf = ({ deadline_days: deadline, budget }) => (deadline && budget ? "deadline and budget" : deadline ? "the deadline" : budget ? "the budget" : "");
 
@@ -358,10 +353,10 @@ function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink the text of a wide chart.
   const { deadline_days: deadline, budget } = plan.asked;
-  // A logarithmic axis has no place for a free run, which is drawn at the edge.
+  // Free runs are at the edge of the axis.
   const range = (of, limit) => {
-    const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])].filter((value) => value > 0);
-    return values.length > 0 ? [Math.min(...values) / 1.08, Math.max(...values) * 1.08] : [0.5, 2];
+    const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])].filter((value) => value);
+    return values.length ? [Math.min(...values) / 1.08, Math.max(...values) * 1.08] : [0.5, 2];
   };
   const [d0, d1] = range((run) => run.days, deadline);
   const [c0, c1] = range((run) => run.cost, budget);

@@ -116,7 +116,7 @@ export async function checkWords(page, checks) {
   await expectValue('[0.6406, 20021.6, 999999, 1.2813e6].map((amount) => money(amount, "$"))', ["$0.64", "$20.0k", "$1.00M", "$1.28M"]);
   await expectValue("new Set(TICKS.flatMap((tick) => [1e3, 1e4, 1e5, 1e6, 1e9].map((power) => tickMoney(tick * power, \"$\")))).size", 30);
   await expectValue("[0.994, 0.995].map(sure)", ["99% sure", "over 99% sure"]); // as `run` and `plan` say it
-  await expectValue("[0.004, 0.006, 0.994, 0.996].map(chanceText)", ["< 1%", "1%", "99%", "> 99%"]);
+  await expectValue("[0.004, 0.006, 0.994, 0.996].map((chance) => chanceText(chance))", ["< 1%", "1%", "99%", "> 99%"]);
   await expectValue("[0.004, 0.006, 0.994, 0.996].map(chance)", ["below 1%", "1%", "99%", "over 99%"]);
   const run = (gpus, confidence, cost, days) => ({ gpus, kind: "h100", confidence, cost: { value: cost }, days: { value: days } });
   const runs = JSON.stringify([run(8, 0.7, 20000, 37.2), run(16, 1, 20200, 18.8), run(32, 1, 20400, 9.5)]);
