@@ -17,7 +17,8 @@ ExpectedRange range_of(const ExpectedKernel& expected, double false_alarms) {
   return range_of(Expected{.message = {}, .time = expected.time, .shared_error = error_of(expected)}, false_alarms);
 }
 
-KernelExpectation::KernelExpectation(const Machine& machine) : machine_(machine), raised_(raised_by_error(machine)) {}
+KernelExpectation::KernelExpectation(const Machine& machine)
+    : machine_(machine), raised_(raised_beside_decoding(machine)) {}
 
 template <class Time>
 ExpectedKernel KernelExpectation::of(const PricedShape& shape, const Time& time) const {

@@ -201,22 +201,33 @@ std::optional<DType> dtype_of_unit(std::string_view name) {
   return dtype_named(name.substr(0, name.find('.')));
 }
 
-}  // namespace
-
-std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
+template <class Wanted>
+std::vector<RaisedMachine> raised_where(const Machine& machine, const Wanted& is_wanted) {
   std::vector<RaisedMachine> machines;
   const std::vector<NamedParameter> parameters = parameters_of(machine);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].standard_error > 0.0) {
-      const std::string& name = parameters[i].name;
+    const std::string& name = parameters[i].name;
+    const AffectedOps affects = ops_affected_by(name);
+    if (parameters[i].standard_error > 0.0 && is_wanted(affects)) {
       machines.push_back({.parameter = i,
                           .machine = raised(machine, name, parameters[i].standard_error),
-                          .affects = ops_affected_by(name),
+                          .affects = affects,
                           .dtype = dtype_of_unit(name),
                           .is_between_nodes = name.starts_with("network.")});
     }
   }
   return machines;
+}
+
+}  // namespace
+
+std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
+  return raised_where(machine, [](AffectedOps) { return true; });
+}
+
+std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine) {
+  return raised_where(
+      machine, [](AffectedOps affects) { return affects != AffectedOps::decoding && affects != AffectedOps::experts; });
 }
 
 }  // namespace commfuse

@@ -59,10 +59,7 @@ std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& 
   const std::vector<NamedParameter> names = parameters_of(search.machine());
   const double nominal = to_seconds(step_on(search.machine(), point, sites, structures));
   std::vector<CapacityDoubt> doubts;
-  for (const RaisedMachine& raised : raised_by_error(search.machine())) {
-    if (raised.affects == AffectedOps::decoding || raised.affects == AffectedOps::experts) {
-      continue;
-    }
+  for (const RaisedMachine& raised : raised_beside_decoding(search.machine())) {
     const double time = to_seconds(step_on(raised.machine, point, sites, structures));
     const NamedParameter& name = names[raised.parameter];
     if (time != nominal) {

@@ -144,6 +144,12 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
     }
   }
   MachineLoader(library, mistakes).load(axes, settings);
+  const Field& scope = *find_field("scope");
+  const std::vector<std::string> scopes = values_of(grid, scope.key);
+  if (std::find(scopes.begin(), scopes.end(), "decode") != scopes.end()) {  // needs more raised machines
+    settings.put(scope, {"decode", origin_in(grid, scope)});
+    MachineLoader(library, mistakes).load(axes, settings);
+  }
 }
 
 }  // namespace

@@ -193,20 +193,25 @@ void Library::load_model(const std::string& name) { models_.emplace(name, commfu
 
 void Library::load_machine(const Settings& settings) {
   const RunChoices run = choices_of(settings);
-  if (!machines_.contains(run.machine)) {
+  auto known = machines_.find(run.machine);
+  if (known == machines_.end()) {
     auto file = std::ranges::find(hardware_, run.machine.hardware, &std::pair<std::string, Machine>::first);
     if (file == hardware_.end()) {
       hardware_.emplace_back(run.machine.hardware, commfuse::load_machine(run.machine.hardware));
       file = std::prev(hardware_.end());
     }
     Machine machine = with_chosen_links(file->second, settings);
-    // There is one raised machine per parameter, so they are created only if uncertainty is requested.
-    std::shared_ptr<const std::vector<RaisedMachine>> raised;
-    if (run.uncertainty) {
-      raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
-    }
     const auto accelerator = static_cast<std::size_t>(file - hardware_.begin());
-    machines_.emplace(run.machine, LoadedMachine{std::move(machine), std::move(raised), accelerator});
+    known =
+        machines_.emplace(run.machine, LoadedMachine{.machine = std::move(machine), .accelerator = accelerator}).first;
+  }
+  // There is one raised machine per parameter, so they are created only if uncertainty is requested.
+  LoadedMachine& loaded = known->second;
+  const bool decodes = run.scope.work == Use::decode;
+  std::shared_ptr<const std::vector<RaisedMachine>>& raised = decodes ? loaded.raised_for_decoding : loaded.raised;
+  if (run.uncertainty && raised == nullptr) {
+    raised = std::make_shared<const std::vector<RaisedMachine>>(decodes ? raised_by_error(loaded.machine)
+                                                                        : raised_beside_decoding(loaded.machine));
   }
 }
 

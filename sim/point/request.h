@@ -47,9 +47,14 @@ class Library {
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const MachineChoice& choice) const { return machines_.at(choice).machine; }
   /// Returns copies of the machine, each with one parameter raised by its error; null unless it was loaded with
-  /// `uncertainty` on.
+  /// `uncertainty` on. Without the parameters that affect only decoding.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
     return machines_.at(choice).raised;
+  }
+  /// Returns the same with all parameters; null unless it was loaded for a decoding step with `uncertainty` on.
+  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised_for_decoding(
+      const MachineChoice& choice) const {
+    return machines_.at(choice).raised_for_decoding;
   }
   /// Returns the number of the machine's accelerator: machines with equal numbers differ only in their links, because
   /// they come from one hardware file and with_chosen_links() changes only links.
@@ -66,7 +71,8 @@ class Library {
   std::map<std::string, Transformer> models_;
   struct LoadedMachine {
     Machine machine;
-    std::shared_ptr<const std::vector<RaisedMachine>> raised;
+    std::shared_ptr<const std::vector<RaisedMachine>> raised{};  // without the parameters that affect only decoding
+    std::shared_ptr<const std::vector<RaisedMachine>> raised_for_decoding{};
     std::size_t accelerator = 0;
   };
   std::vector<std::pair<std::string, Machine>> hardware_;  // by number of the accelerator: name, machine of the file

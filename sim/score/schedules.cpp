@@ -61,7 +61,7 @@ AttentionKernel attention_named(std::string_view word) {
 struct DoubtfulMachine {
   explicit DoubtfulMachine(std::string_view name)
       : machine(load_machine(name)),
-        raised(std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine))) {}
+        raised(std::make_shared<const std::vector<RaisedMachine>>(raised_beside_decoding(machine))) {}
   Machine machine;
   std::shared_ptr<const std::vector<RaisedMachine>> raised;
 };

@@ -46,16 +46,10 @@ class StepPoints::Sites {
     SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
   };
 
-  /// Returns each raised machine with the nodes that the plan needs. Those whose parameter affects only
-  /// decoding are left out of other work.
-  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch,
-                                 Use work) {
+  /// Returns each raised machine with the nodes that the plan needs.
+  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
     std::vector<RaisedStep> raised;
     for (const RaisedMachine& machine : machines) {
-      const bool is_of_decoding = machine.affects == AffectedOps::decoding || machine.affects == AffectedOps::experts;
-      if (is_of_decoding && work != Use::decode) {
-        continue;
-      }
       SizedMachine& sized = of(machine.machine, plan, launch);
       raised.push_back({machine.parameter, &sized.machine, &sized.times});
     }
@@ -681,7 +675,9 @@ StepPoints::Prepared StepPoints::prepared(const Settings& wanted) {
   }
   std::vector<RaisedStep> raised;
   if (run.uncertainty) {
-    raised = sites_->raised(*library_.raised(run.machine), plan, launch, run.scope.work);
+    const bool decodes = run.scope.work == Use::decode;
+    raised = sites_->raised(decodes ? *library_.raised_for_decoding(run.machine) : *library_.raised(run.machine), plan,
+                            launch);
   }
   return {std::move(settings), std::move(run), site, std::move(point), std::move(raised)};
 }

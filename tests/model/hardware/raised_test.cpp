@@ -88,6 +88,18 @@ TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
   EXPECT_GT(uncertain.size(), 20U);
 }
 
+TEST(Raised, DecodingIsLeftOutBesideIt) {
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const auto is_of_decoding = [](const RaisedMachine& uncertain) {
+    return uncertain.affects == AffectedOps::decoding || uncertain.affects == AffectedOps::experts;
+  };
+  const std::vector<RaisedMachine> all_uncertain = raised_by_error(h100);
+  const std::vector<RaisedMachine> others = raised_beside_decoding(h100);
+  EXPECT_GT(std::ranges::count_if(all_uncertain, is_of_decoding), 20);
+  EXPECT_EQ(std::ranges::count_if(others, is_of_decoding), 0);
+  EXPECT_EQ(std::ssize(others), std::ssize(all_uncertain) - std::ranges::count_if(all_uncertain, is_of_decoding));
+}
+
 TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {
   const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   EXPECT_DEATH(raised(h100, "link.peer.speed", 0.1), "the machine has this parameter");
