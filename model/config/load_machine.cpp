@@ -81,24 +81,17 @@ Accelerator read_accelerator(const NamingFiles& naming_files, YamlMap map) {
   if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
     accelerator.framework_kernel_fit = read_fit_scope(*kernels);
   }
-  if (std::optional<YamlMap> decoding = map.optional_map("decode_attention")) {
-    accelerator.decode_attention->fit = read_fit_scope(*decoding);
-  }
-  if (std::optional<YamlMap> decoding = map.optional_map("decode_attention_fp8")) {
-    accelerator.decode_attention_fp8->fit = read_fit_scope(*decoding);
-  }
-  if (std::optional<YamlMap> decoding = map.optional_map("latent_decode")) {
-    accelerator.latent_decode->fit = read_fit_scope(*decoding);
-  }
-  if (std::optional<YamlMap> decoding = map.optional_map("latent_decode_fp8")) {
-    accelerator.latent_decode_fp8->fit = read_fit_scope(*decoding);
-  }
-  if (std::optional<YamlMap> experts = map.optional_map("experts")) {
-    accelerator.experts->fit = read_fit_scope(*experts);
-  }
-  if (std::optional<YamlMap> experts = map.optional_map("experts_fp8")) {
-    accelerator.experts_fp8->fit = read_fit_scope(*experts);
-  }
+  const auto read_fit = [&](std::string_view key, auto& kernel) {
+    if (std::optional<YamlMap> inside = map.optional_map(key)) {
+      kernel->fit = read_fit_scope(*inside);
+    }
+  };
+  read_fit("decode_attention", accelerator.decode_attention);
+  read_fit("decode_attention_fp8", accelerator.decode_attention_fp8);
+  read_fit("latent_decode", accelerator.latent_decode);
+  read_fit("latent_decode_fp8", accelerator.latent_decode_fp8);
+  read_fit("experts", accelerator.experts);
+  read_fit("experts_fp8", accelerator.experts_fp8);
   read_matrix_units(naming_files, map.map("matrix_units"), accelerator);
   if (accelerator.experts_fp8 && !accelerator.supports(DType::fp8)) {
     map.mistake("experts_fp8", "matrix_units has no fp8; add it, or remove experts_fp8");

@@ -3,19 +3,14 @@
 
 #include <array>
 #include <tuple>
-#include <utility>
+#include <variant>
+#include <vector>
 
-#include "model/check.h"
-#include "model/fit/few_rows.h"
-#include "model/fit/holdout.h"
-#include "model/fit/knobs.h"
-#include "model/math/functions.h"
+#include "model/fit/fit_calls.h"
 
 namespace commfuse {
 
 namespace {
-
-constexpr std::size_t fewest_attention_sizes = 30;
 
 using Attention = AttentionParameters;
 constexpr std::array attention_knobs{Knob<Attention>{"overhead", &Attention::overhead, 12.0, 0.5, 100.0},
@@ -28,85 +23,55 @@ constexpr std::array attention_knobs{Knob<Attention>{"overhead", &Attention::ove
                                      Knob<Attention>{"imbalance", &Attention::imbalance, 0.6, 0.01, 3.0},
                                      Knob<Attention>{"narrow_overhead", &Attention::narrow_overhead, 1.0, 0.3, 3.0},
                                      Knob<Attention>{"lone_tile", &Attention::lone_tile, 1.0, 0.1, 4.0}};
-constexpr std::array packed_knobs{Knob<Attention>{"split_cost", &Attention::split_cost, 1.4, 0.5, 4.0}};
+constexpr std::array packed_attention_knobs{Knob<Attention>{"split_cost", &Attention::split_cost, 1.4, 0.5, 4.0}};
 
 /// Returns the knobs. Only kernels that pack heads (split_cost above 0) have a split_cost to fit.
-std::vector<Knob<Attention>> knobs_of(const Attention& parameters) {
+std::vector<Knob<Attention>> knobs_of_attention(const Attention& parameters) {
   std::vector<Knob<Attention>> knobs(attention_knobs.begin(), attention_knobs.end());
   if (parameters.split_cost.value > 0.0) {
-    knobs.insert(knobs.end(), packed_knobs.begin(), packed_knobs.end());
+    knobs.insert(knobs.end(), packed_attention_knobs.begin(), packed_attention_knobs.end());
   }
   return knobs;
 }
 
-double ratio_of(const Accelerator& accelerator, const MeasuredAttention& row) {
-  return to_seconds(attention_time(accelerator, row.size, accelerator.sms)) / to_seconds(row.time);
-}
+struct AttentionKernelOfFit {
+  using Size = AttentionSize;
+  using Parameters = Attention;
+  using Work = std::monostate;
+  static constexpr std::size_t fewest_sizes = 30;
 
-FitQuality quality_on(const Accelerator& accelerator, const std::vector<MeasuredAttention>& rows) {
-  return fit_quality(rows, [&](const MeasuredAttention& row) { return ratio_of(accelerator, row); });
-}
-
-auto attention_key(const MeasuredAttention& row) {
-  const AttentionSize& size = row.size;
-  return std::tuple(size.batch, size.seq, size.heads, size.kv_heads, size.head_dim, size.causal, size.dtype);
-}
-
-AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> calls,
-                           const std::string& source) {
-  const std::vector<MeasuredAttention> rows = one_per_size(calls, attention_key);
-  Accelerator tried = accelerator;
-  const std::vector<Knob<Attention>> knobs = knobs_of(tried.attention);
-  PriorFit fit = fit_few<Attention>(knobs, tried.attention,
-                                    {.count = rows.size(),
-                                     .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
-                                     .residual = tried.attention_fit.residual,
-                                     .source = source});
-  return {.parameters = tried.attention,
-          .fitted_parameters = std::move(fit.parameters),
-          .left = std::move(fit.left),
-          .distance = fit.distance,
-          .has_few = true,
-          .medians = rows,
-          .fitted = quality_on(tried, rows),
-          .held_out = {}};
-}
+  static const Attention* known(const Accelerator& accelerator, DType) { return &accelerator.attention; }
+  static Attention& parameters(Accelerator& accelerator, DType) { return accelerator.attention; }
+  static const FitScope& scope(const Accelerator& accelerator, DType) { return accelerator.attention_fit; }
+  static std::vector<Knob<Attention>> knobs(const Attention* known, std::span<const MeasuredAttention>) {
+    return knobs_of_attention(*known);
+  }
+  static std::vector<Knob<Attention>> all_knobs() {
+    Attention with_split_keys;
+    with_split_keys.split_cost.value = 1.0;
+    return knobs_of_attention(with_split_keys);
+  }
+  static Work work(const Size&) { return {}; }
+  static Duration time(const Accelerator& accelerator, const Size& size, Work) {
+    return attention_time(accelerator, size, accelerator.sms);
+  }
+  static auto key(const Size& size) {
+    return std::tuple(size.batch, size.seq, size.heads, size.kv_heads, size.head_dim, size.causal, size.dtype);
+  }
+  static std::string group(const std::string& machine, const Size& size) {
+    return attention_group("attention", machine, size);
+  }
+};
 
 }  // namespace
 
 AttentionFit fit_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                            const std::string& machine, const std::string& source) {
-  check(!rows.empty(), "a fit has rows");
-  const RowSplit<MeasuredAttention> split = split_by_group(rows, [&](const MeasuredAttention& row) {
-    check(row.time > Duration{0}, "a measured call took time");
-    return attention_group("attention", machine, row.size);
-  });
-  if (count_sizes<MeasuredAttention>(split.kept, attention_key) < fewest_attention_sizes) {
-    return fit_few_calls(accelerator, rows, source);
-  }
-  Accelerator tried = accelerator;
-  const std::vector<Knob<Attention>> knobs = knobs_of(tried.attention);
-  const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    set_knobs<Attention>(knobs, values, tried.attention);
-    for (std::size_t i = 0; i < split.kept.size(); ++i) {
-      out[i] = math::log(ratio_of(tried, split.kept[i]));
-    }
-  };
-  AttentionFit result;
-  RobustFit fit =
-      robust_fit(fit_parameters<Attention>(knobs), split.kept.size(), residuals,
-                 {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3, .groups = split.groups});
-  set_fitted<Attention>(knobs, fit, source, tried.attention);
-  result.fitted_parameters = std::move(fit.parameters);
-  result.parameters = tried.attention;
-  result.fitted = quality_on(tried, split.kept);
-  result.held_out = quality_on(tried, split.held_out);
-  return result;
+  return fit_calls<AttentionKernelOfFit>(accelerator, rows, machine, source);
 }
 
 std::string attention_yaml(const AttentionFit& fit, int indent) {
-  const std::vector<Knob<Attention>> knobs = knobs_of(fit.parameters);
-  return knobs_yaml<Attention>(knobs_in<Attention>(knobs, fit.fitted_parameters), fit.parameters, indent);
+  return calls_yaml<AttentionKernelOfFit>(fit, DType::bf16, indent);
 }
 
 }  // namespace commfuse

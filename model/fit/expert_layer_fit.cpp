@@ -5,19 +5,13 @@
 #include <array>
 #include <optional>
 #include <tuple>
-#include <utility>
+#include <vector>
 
-#include "model/check.h"
-#include "model/fit/few_rows.h"
-#include "model/fit/holdout.h"
-#include "model/fit/knobs.h"
-#include "model/math/functions.h"
+#include "model/fit/fit_calls.h"
 
 namespace commfuse {
 
 namespace {
-
-constexpr std::size_t fewest_expert_sizes = 60;
 
 using Moe = ExpertLayer;
 // A call has at least five kernels, of 2 us each.
@@ -32,131 +26,54 @@ constexpr std::array even_expert_knobs{Knob<Moe>{"call", &Moe::call, 20.0, 10.0,
                                        Knob<Moe>{"loop_start", &Moe::loop_start, 200.0, 1.0, 4000.0}};
 constexpr Knob<Moe> uneven_expert_knob{"uneven_time", &Moe::uneven_time, 1.2, 0.5, 3.0};
 
-std::vector<Knob<Moe>> knobs_of_experts(std::span<const MeasuredExpertLayer> rows) {
-  std::vector<Knob<Moe>> knobs(even_expert_knobs.begin(), even_expert_knobs.end());
-  const auto uneven = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.size.exponent != 0.0; });
-  if (uneven > 0 && uneven < static_cast<std::ptrdiff_t>(rows.size())) {
+struct ExpertKernelOfFit {
+  using Size = ExpertLayerSize;
+  using Parameters = Moe;
+  using Work = ExpertLoad;
+  static constexpr std::size_t fewest_sizes = 60;
+
+  static const Moe* known(const Accelerator& accelerator, DType dtype) { return expert_layer_of(accelerator, dtype); }
+  static Moe& parameters(Accelerator& accelerator, DType dtype) {
+    std::optional<Moe>& map = dtype == DType::fp8 ? accelerator.experts_fp8 : accelerator.experts;
+    return map ? *map : map.emplace();
+  }
+  static const FitScope& scope(const Accelerator& accelerator, DType dtype) { return known(accelerator, dtype)->fit; }
+  static std::vector<Knob<Moe>> knobs(const Moe*, std::span<const MeasuredExpertLayer> rows) {
+    const auto uneven = std::ranges::count_if(rows, [](const auto& row) { return row.size.exponent != 0.0; });
+    const bool has_both = uneven > 0 && uneven < std::ssize(rows);
+    return has_both ? all_knobs() : std::vector<Knob<Moe>>(even_expert_knobs.begin(), even_expert_knobs.end());
+  }
+  static std::vector<Knob<Moe>> all_knobs() {
+    std::vector<Knob<Moe>> knobs(even_expert_knobs.begin(), even_expert_knobs.end());
     knobs.push_back(uneven_expert_knob);
+    return knobs;
   }
-  return knobs;
-}
-
-std::optional<Moe>& experts_for(Accelerator& accelerator, DType dtype) {
-  return dtype == DType::fp8 ? accelerator.experts_fp8 : accelerator.experts;
-}
-
-/// Rows with their loads, on which no parameter depends.
-class LoadedRows {
- public:
-  explicit LoadedRows(const std::vector<MeasuredExpertLayer>& rows) : rows_(rows) {
-    loads_.reserve(rows.size());
-    for (const MeasuredExpertLayer& row : rows) {
-      loads_.push_back(expert_load(row.size));
-    }
+  static Work work(const Size& size) { return expert_load(size); }
+  static Duration time(const Accelerator& accelerator, const Size& size, const Work& load) {
+    return expert_layer_time(accelerator, size, load);
   }
-
-  /// Returns ln(predicted / measured).
-  [[nodiscard]] double log_ratio(const Accelerator& accelerator, std::size_t row) const {
-    const Duration predicted = expert_layer_time(accelerator, rows_[row].size, loads_[row]);
-    return math::log(to_seconds(predicted) / to_seconds(rows_[row].time));
+  static auto key(const Size& size) {
+    return std::tuple(size.tokens, size.hidden, size.ffn, size.active, size.experts, size.tp, size.ep, size.gated,
+                      size.exponent);
   }
-
- private:
-  const std::vector<MeasuredExpertLayer>& rows_;
-  std::vector<ExpertLoad> loads_;
+  static std::string group(const std::string& machine, const Size& size) { return expert_layer_group(machine, size); }
 };
-
-FitQuality experts_quality(const Accelerator& accelerator, const std::vector<MeasuredExpertLayer>& rows) {
-  return fit_quality(rows, [&](const MeasuredExpertLayer& row) {
-    return to_seconds(expert_layer_time(accelerator, row.size)) / to_seconds(row.time);
-  });
-}
-
-auto experts_key(const MeasuredExpertLayer& row) {
-  const ExpertLayerSize& size = row.size;
-  return std::tuple(size.tokens, size.hidden, size.ffn, size.active, size.experts, size.tp, size.ep, size.gated,
-                    size.exponent);
-}
-
-RowSplit<MeasuredExpertLayer> split_experts(std::span<const MeasuredExpertLayer> rows, const std::string& machine) {
-  return split_by_group(rows, [&](const MeasuredExpertLayer& row) { return expert_layer_group(machine, row.size); });
-}
-
-bool has_enough_experts(const std::vector<MeasuredExpertLayer>& rows) {
-  return count_sizes<MeasuredExpertLayer>(rows, experts_key) >= fewest_expert_sizes;
-}
-
-ExpertLayerFit fit_few_experts(const Accelerator& accelerator, std::span<const MeasuredExpertLayer> calls,
-                               const std::string& source) {
-  const std::vector<MeasuredExpertLayer> rows = one_per_size(calls, experts_key);
-  const LoadedRows loaded(rows);
-  Accelerator tried = accelerator;
-  std::optional<Moe>& parameters = experts_for(tried, rows.front().size.dtype);
-  check(parameters.has_value(), "few rows have a prior");
-  const std::vector<Knob<Moe>> knobs = knobs_of_experts(rows);
-  PriorFit fit = fit_few<Moe>(knobs, *parameters,
-                              {.count = rows.size(),
-                               .log_ratio = [&](std::size_t i) { return loaded.log_ratio(tried, i); },
-                               .residual = parameters->fit.residual,
-                               .source = source});
-  const FitQuality fitted = experts_quality(tried, rows);
-  return {.accelerator = std::move(tried),
-          .fitted_parameters = std::move(fit.parameters),
-          .left = std::move(fit.left),
-          .distance = fit.distance,
-          .has_few = true,
-          .medians = rows,
-          .fitted = fitted,
-          .held_out = {}};
-}
 
 }  // namespace
 
 bool can_fit_expert_layer(const Accelerator& accelerator, std::span<const MeasuredExpertLayer> rows,
                           const std::string& machine) {
   return !rows.empty() && accelerator.supports(rows.front().size.dtype) &&
-         (expert_layer_of(accelerator, rows.front().size.dtype) != nullptr ||
-          has_enough_experts(split_experts(rows, machine).kept));
+         can_fit_calls<ExpertKernelOfFit>(accelerator, rows, machine);
 }
 
 ExpertLayerFit fit_expert_layer(const Accelerator& accelerator, std::span<const MeasuredExpertLayer> rows,
                                 const std::string& machine, const std::string& source) {
-  check(can_fit_expert_layer(accelerator, rows, machine), "the rows determine the parameters");
-  const RowSplit<MeasuredExpertLayer> split = split_experts(rows, machine);
-  if (!has_enough_experts(split.kept)) {
-    return fit_few_experts(accelerator, rows, source);
-  }
-  const LoadedRows loaded(split.kept);
-  Accelerator tried = accelerator;
-  std::optional<Moe>& parameters = experts_for(tried, rows.front().size.dtype);
-  const std::vector<Knob<Moe>> knobs = knobs_of_experts(split.kept);
-  if (!parameters) {
-    parameters.emplace();
-  }
-  const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    set_knobs<Moe>(knobs, values, *parameters);
-    for (std::size_t i = 0; i < split.kept.size(); ++i) {
-      out[i] = loaded.log_ratio(tried, i);
-    }
-  };
-  ExpertLayerFit result;
-  RobustFit fit =
-      robust_fit(fit_parameters<Moe>(knobs), split.kept.size(), residuals,
-                 {.max_iterations = 80, .tolerance = 1e-6, .difference_step = 1e-3, .groups = split.groups});
-  set_fitted<Moe>(knobs, fit, source, *parameters);
-  result.fitted_parameters = std::move(fit.parameters);
-  result.fitted = experts_quality(tried, split.kept);
-  result.held_out = experts_quality(tried, split.held_out);
-  result.accelerator = std::move(tried);
-  return result;
+  return fit_calls<ExpertKernelOfFit>(accelerator, rows, machine, source);
 }
 
 std::string expert_layer_yaml(const ExpertLayerFit& fit, DType dtype, int indent) {
-  const ExpertLayer* const parameters = expert_layer_of(fit.accelerator, dtype);
-  check(parameters != nullptr, "the fit has parameters for this dtype");
-  std::vector<Knob<Moe>> knobs(even_expert_knobs.begin(), even_expert_knobs.end());
-  knobs.push_back(uneven_expert_knob);
-  return knobs_yaml<Moe>(knobs_in<Moe>(knobs, fit.fitted_parameters), *parameters, indent);
+  return calls_yaml<ExpertKernelOfFit>(fit, dtype, indent);
 }
 
 }  // namespace commfuse

@@ -4,31 +4,15 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/cost/latent_decode.h"
-#include "model/fit/fit_quality.h"
-#include "model/fit/robust_fit.h"
+#include "model/fit/call_fit.h"
 #include "model/hardware/accelerator.h"
-#include "model/units.h"
 
 namespace commfuse {
 
-struct MeasuredLatentDecode {
-  LatentDecodeSize size;
-  Duration time{};
-};
-
-struct LatentDecodeFit {
-  Accelerator accelerator;  ///< The given one with the fitted parameters, each with its standard error and provenance.
-  std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
-  std::vector<std::string> left;  ///< parameters that few sizes cannot determine; their values are unchanged
-  double distance = 0.0;          ///< with few sizes: distance of the machine from its base (prior_fit.h)
-  bool has_few = false;           ///< few sizes: all rows are fitted and none is held out
-  std::vector<MeasuredLatentDecode> medians;  ///< with few sizes: the fitted rows, one per size
-  FitQuality fitted;                          ///< on the rows of the fit
-  FitQuality held_out;                        ///< on the 20% of pairs of heads and batch that the fit has not seen
-};
+using MeasuredLatentDecode = MeasuredCall<LatentDecodeSize>;
+using LatentDecodeFit = CallFit<LatentDecodeSize>;
 
 /// Returns whether `rows` determine the parameters: there are at least 60 sizes beyond the held-out rows, or the
 /// accelerator has parameters for this cache, which are then the prior of few rows.

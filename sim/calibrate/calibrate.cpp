@@ -15,6 +15,7 @@
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/custom_all_reduce.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/fit/attention_fit.h"
@@ -227,8 +228,7 @@ class Calibrator {
       return;
     }
     const AttentionFit fit = fit_attention(base_.accelerator, rows, machine_, source);
-    Accelerator fitted = base_.accelerator;
-    fitted.attention = fit.parameters;
+    const Accelerator& fitted = fit.accelerator;
     FittedPart& part = add_part("attention", source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
@@ -241,90 +241,55 @@ class Calibrator {
 
   void decode_attention(DType cache) {
     const bool is_fp8 = cache == DType::fp8;
-    const auto& [rows, source] = is_fp8 ? observations_.decode_attention_fp8 : observations_.decode_attention;
-    const std::string name = is_fp8 ? "attention of decoding, cache in fp8" : "attention of decoding";
-    if (rows.empty()) {
-      return;
-    }
-    if (!can_fit_decode_attention(base_.accelerator, rows, machine_)) {
-      result_.skipped.push_back(
-          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
-                      "measure more sizes",
-                      name, source, counted(rows.size(), "row")));
-      return;
-    }
-    const DecodeAttentionFit fit = fit_decode_attention(base_.accelerator, rows, machine_, source);
-    FittedPart& part = add_part(name, source, fit);
-    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
-      part.residuals.push_back({to_microseconds(time), to_microseconds(decode_attention_time(fit.accelerator, size)),
-                                !fit.has_few && is_held_out(decode_attention_group(machine_, size))});
-      widen(part.scope, FitSize::seq, size.seq);
-    }
-    const DecodeAttention* const base = decode_attention_of(base_.accelerator, cache);
-    conclude(part, decode_attention_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
-    attention_ +=
-        fmt::format("  {}:\n{}{}", is_fp8 ? "decode_attention_fp8" : "decode_attention", comment(part, 4), part.yaml);
+    const DecodeAttention* const known = decode_attention_of(base_.accelerator, cache);
+    calls(is_fp8 ? observations_.decode_attention_fp8 : observations_.decode_attention,
+          CalledKernel<AttentionSize>{
+              .name = is_fp8 ? "attention of decoding, cache in fp8" : "attention of decoding",
+              .map = is_fp8 ? "decode_attention_fp8" : "decode_attention",
+              .dtype = cache,
+              .can_fit = can_fit_decode_attention,
+              .fit = fit_decode_attention,
+              .yaml = decode_attention_yaml,
+              .time = decode_attention_time,
+              .group = decode_attention_group,
+              .seen = [](const AttentionSize& size) { return std::pair(FitSize::seq, size.seq); }},
+          known != nullptr ? known->fit : FitScope{});
   }
 
   void latent_decode(DType cache) {
     const bool is_fp8 = cache == DType::fp8;
-    const auto& [rows, source] = is_fp8 ? observations_.latent_decode_fp8 : observations_.latent_decode;
-    const std::string name = is_fp8 ? "latent attention of decoding, cache in fp8" : "latent attention of decoding";
-    if (rows.empty()) {
-      return;
-    }
-    if (!base_.accelerator.supports(cache)) {
-      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", name, source));
-      return;
-    }
-    if (!can_fit_latent_decode(base_.accelerator, rows, machine_)) {
-      result_.skipped.push_back(
-          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
-                      "measure more sizes",
-                      name, source, counted(rows.size(), "row")));
-      return;
-    }
-    const LatentDecodeFit fit = fit_latent_decode(base_.accelerator, rows, machine_, source);
-    FittedPart& part = add_part(name, source, fit);
-    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
-      part.residuals.push_back({to_microseconds(time), to_microseconds(latent_decode_time(fit.accelerator, size)),
-                                !fit.has_few && is_held_out(latent_decode_group(machine_, size))});
-      widen(part.scope, FitSize::seq, size.seq);
-    }
-    const LatentDecodeKernel* const base = latent_decode_of(base_.accelerator, cache);
-    conclude(part, latent_decode_yaml(fit, cache, 4), 4, base != nullptr ? base->fit : FitScope{});
-    attention_ +=
-        fmt::format("  {}:\n{}{}", is_fp8 ? "latent_decode_fp8" : "latent_decode", comment(part, 4), part.yaml);
+    const LatentDecodeKernel* const known = latent_decode_of(base_.accelerator, cache);
+    calls(is_fp8 ? observations_.latent_decode_fp8 : observations_.latent_decode,
+          CalledKernel<LatentDecodeSize>{
+              .name = is_fp8 ? "latent attention of decoding, cache in fp8" : "latent attention of decoding",
+              .map = is_fp8 ? "latent_decode_fp8" : "latent_decode",
+              .dtype = cache,
+              .needs_peak = true,
+              .can_fit = can_fit_latent_decode,
+              .fit = fit_latent_decode,
+              .yaml = latent_decode_yaml,
+              .time = latent_decode_time,
+              .group = latent_decode_group,
+              .seen = [](const LatentDecodeSize& size) { return std::pair(FitSize::seq, size.seq); }},
+          known != nullptr ? known->fit : FitScope{});
   }
 
   void experts(DType dtype) {
     const bool is_fp8 = dtype == DType::fp8;
-    const auto& [rows, source] = is_fp8 ? observations_.experts_fp8 : observations_.experts;
-    const std::string name = is_fp8 ? "experts in fp8" : "experts";
-    if (rows.empty()) {
-      return;
-    }
-    if (!base_.accelerator.supports(dtype)) {
-      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for {}", name, source, name_of(dtype)));
-      return;
-    }
-    if (!can_fit_expert_layer(base_.accelerator, rows, machine_)) {
-      result_.skipped.push_back(
-          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; "
-                      "measure more sizes",
-                      name, source, counted(rows.size(), "row")));
-      return;
-    }
-    const ExpertLayerFit fit = fit_expert_layer(base_.accelerator, rows, machine_, source);
-    FittedPart& part = add_part(name, source, fit);
-    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
-      part.residuals.push_back({to_microseconds(time), to_microseconds(expert_layer_time(fit.accelerator, size)),
-                                !fit.has_few && is_held_out(expert_layer_group(machine_, size))});
-      widen(part.scope, FitSize::m, expert_work(size).rows);
-    }
-    const ExpertLayer* const base = expert_layer_of(base_.accelerator, dtype);
-    conclude(part, expert_layer_yaml(fit, dtype, 4), 4, base != nullptr ? base->fit : FitScope{});
-    attention_ += fmt::format("  {}:\n{}{}", is_fp8 ? "experts_fp8" : "experts", comment(part, 4), part.yaml);
+    const ExpertLayer* const known = expert_layer_of(base_.accelerator, dtype);
+    calls(is_fp8 ? observations_.experts_fp8 : observations_.experts,
+          CalledKernel<ExpertLayerSize>{
+              .name = is_fp8 ? "experts in fp8" : "experts",
+              .map = is_fp8 ? "experts_fp8" : "experts",
+              .dtype = dtype,
+              .needs_peak = true,
+              .can_fit = can_fit_expert_layer,
+              .fit = fit_expert_layer,
+              .yaml = expert_layer_yaml,
+              .time = expert_layer_time,
+              .group = expert_layer_group,
+              .seen = [](const ExpertLayerSize& size) { return std::pair(FitSize::m, expert_work(size).rows); }},
+          known != nullptr ? known->fit : FitScope{});
   }
 
   void kernels() {
@@ -561,6 +526,50 @@ class Calibrator {
     } else {
       constants_ += comment(part, 2) + part.yaml;
     }
+  }
+
+  /// A kernel with an optional map of its own in the accelerator, and the functions of its fit.
+  template <class Size>
+  struct CalledKernel {
+    std::string name;
+    std::string_view map;
+    DType dtype = DType::bf16;
+    bool needs_peak = false;
+    bool (*can_fit)(const Accelerator&, std::span<const MeasuredCall<Size>>, const std::string&) = nullptr;
+    CallFit<Size> (*fit)(const Accelerator&, std::span<const MeasuredCall<Size>>, const std::string&,
+                         const std::string&) = nullptr;
+    std::string (*yaml)(const CallFit<Size>&, DType, int) = nullptr;
+    Duration (*time)(const Accelerator&, const Size&) = nullptr;
+    std::string (*group)(std::string_view, const Size&) = nullptr;
+    std::pair<FitSize, std::int64_t> (*seen)(const Size&) = nullptr;
+  };
+
+  template <class Size>
+  void calls(const Measurements<MeasuredCall<Size>>& measured, const CalledKernel<Size>& kernel, const FitScope& base) {
+    const auto& [rows, source] = measured;
+    if (rows.empty()) {
+      return;
+    }
+    if (kernel.needs_peak && !base_.accelerator.supports(kernel.dtype)) {
+      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", kernel.name, source));
+      return;
+    }
+    if (!kernel.can_fit(base_.accelerator, rows, machine_)) {
+      result_.skipped.push_back(
+          fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; measure more sizes",
+                      kernel.name, source, counted(rows.size(), "row")));
+      return;
+    }
+    const CallFit<Size> fit = kernel.fit(base_.accelerator, rows, machine_, source);
+    FittedPart& part = add_part(kernel.name, source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(kernel.time(fit.accelerator, size)),
+                                !fit.has_few && is_held_out(kernel.group(machine_, size))});
+      const auto [fit_size, value] = kernel.seen(size);
+      widen(part.scope, fit_size, value);
+    }
+    conclude(part, kernel.yaml(fit, kernel.dtype, 4), 4, base);
+    attention_ += fmt::format("  {}:\n{}{}", kernel.map, comment(part, 4), part.yaml);
   }
 
   template <class Fit>

@@ -1,59 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of causal prefill attention kernels.
+// Scores tables of attention kernels: causal prefills, decoding, and decoding over the narrow keys of latent attention.
+#include "model/cost/attention.h"
+
 #include <fmt/format.h>
 
-#include "model/config_error.h"
-#include "model/cost/attention.h"
-#include "model/fit/holdout.h"
+#include "model/cost/decode_attention.h"
+#include "model/cost/latent_decode.h"
 #include "model/text/plain_text.h"
-#include "sim/score/checked_interval.h"
-#include "sim/score/kinds.h"
-#include "sim/score/machine_column.h"
+#include "sim/score/scored_calls.h"
 #include "sim/score/sizes.h"
 
 namespace commfuse::score {
 
-void score_attention(const Table& table, Context& context, Tally& tally) {
-  const AttentionColumns columns(table);
-  const Column time = table.column("time_us");
-  MachineColumn machines(context.machines, framework_in(table.comment("software")));
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
-    const AttentionSize size = columns.size(row);
-    const bool has_dtype = !row.has(columns.dtype) || dtype_in_table(row.text(columns.dtype));
-    const double measured = row.amount(time);
-    const bool held_out = is_held_out(attention_group("attention", row.text(columns.hw), size));
-    if (!tally.takes(row, held_out)) {
-      continue;
-    }
-    const FoundMachine& match = machines.of(row.text(columns.hw));
-    if (match.machine == nullptr) {
-      tally.skip(match.why_not);
-    } else if (!has_dtype || !match.machine->accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no GEMMs in {}", match.machine->name,
-                             has_dtype ? std::string(name_of(size.dtype)) : with_escapes(row.text(columns.dtype))));
-    } else {
-      const Accelerator& accelerator = match.machine->accelerator;
-      const std::string_view part = size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
-      double predicted = 0.0;
-      try {
-        predicted = to_microseconds(attention_time(accelerator, size, accelerator.sms));
-      } catch (const ConfigError& error) {  // it takes longer than any run
-        tally.skip(error.what());
-        continue;
-      }
-      if (tally.score(row, *match.machine, held_out, {{measured, predicted, std::span(&part, 1)}})) {
-        check_interval(*match.machine,
-                       {.shape = shape_of(size),
-                        .kind = size.seq >= 1024 ? "attention >= 1K" : "attention < 1K",
-                        .key = {size.heads, size.kv_heads, size.head_dim},
-                        .held_out = held_out},
-                       {measured, predicted}, context, tally, [&](const Machine& other) {
-                         return to_microseconds(attention_time(other.accelerator, size, other.accelerator.sms));
-                       });
-      }
-    }
+namespace {
+
+std::string cache_in_words(std::string_view cache) {
+  return fmt::format("a cache in {}, which no setting chooses", with_escapes(cache));
+}
+
+struct PrefillCalls {
+  using Columns = AttentionColumns;
+  static constexpr bool has_frameworks = true;
+
+  static std::string group(std::string_view hw, const AttentionSize& size) {
+    return attention_group("attention", hw, size);
   }
+  static std::string why_not(const Columns& columns, const Row& row, const AttentionSize& size,
+                             const Machine& machine) {
+    const bool has_dtype = !row.has(columns.dtype) || dtype_in_table(row.text(columns.dtype));
+    return has_dtype && machine.accelerator.supports(size.dtype)
+               ? ""
+               : fmt::format("{} has no GEMMs in {}", machine.name,
+                             has_dtype ? std::string(name_of(size.dtype)) : with_escapes(row.text(columns.dtype)));
+  }
+  static std::string_view part(const AttentionSize& size) {
+    return size.seq >= 1024 ? "sequence >= 1K" : "sequence < 1K";
+  }
+  static std::string_view interval_kind(const AttentionSize& size) {
+    return size.seq >= 1024 ? "attention >= 1K" : "attention < 1K";
+  }
+  static PricedShape shape(const AttentionSize& size) { return shape_of(size); }
+  static ShapeKey key(const AttentionSize& size) { return {size.heads, size.kv_heads, size.head_dim}; }
+  static Duration time(const Accelerator& accelerator, const AttentionSize& size) {
+    return attention_time(accelerator, size, accelerator.sms);
+  }
+};
+
+struct DecodeCalls {
+  using Columns = DecodeColumns;
+  static constexpr bool has_frameworks = true;
+
+  static std::string group(std::string_view hw, const AttentionSize& size) { return decode_attention_group(hw, size); }
+  static std::string why_not(const Columns& columns, const Row& row, const AttentionSize&, const Machine&) {
+    const bool has_cache = !row.has(columns.cache) || dtype_in_table(row.text(columns.cache));
+    return has_cache ? "" : cache_in_words(row.text(columns.cache));
+  }
+  static std::string_view part(const AttentionSize& size) { return part_of_decoding(size.seq, size.dtype); }
+  static std::string_view interval_kind(const AttentionSize& size) {
+    return size.dtype == DType::fp8 ? "attention, decoding, fp8" : "attention, decoding";
+  }
+  static PricedShape shape(const AttentionSize& size) { return shape_of_decoding(size); }
+  static ShapeKey key(const AttentionSize& size) { return {size.heads, size.kv_heads, size.head_dim}; }
+  static Duration time(const Accelerator& accelerator, const AttentionSize& size) {
+    return decode_attention_time(accelerator, size);
+  }
+};
+
+struct LatentCalls {
+  using Columns = LatentDecodeColumns;
+  static constexpr bool has_frameworks = true;
+
+  static std::string group(std::string_view hw, const LatentDecodeSize& size) { return latent_decode_group(hw, size); }
+  static std::string why_not(const Columns& columns, const Row& row, const LatentDecodeSize& size,
+                             const Machine& machine) {
+    if (!dtype_in_table(row.text(columns.cache))) {
+      return cache_in_words(row.text(columns.cache));
+    }
+    return machine.accelerator.supports(size.dtype)
+               ? ""
+               : fmt::format("{} has no peak rate for a cache in {}", machine.name, name_of(size.dtype));
+  }
+  static std::string_view part(const LatentDecodeSize& size) { return part_of_decoding(size.seq, size.dtype); }
+  static std::string_view interval_kind(const LatentDecodeSize& size) {
+    return size.dtype == DType::fp8 ? "latent attention, decoding, fp8" : "latent attention, decoding";
+  }
+  static PricedShape shape(const LatentDecodeSize& size) { return shape_of(size); }
+  static ShapeKey key(const LatentDecodeSize& size) { return {size.heads, size.batch}; }
+  static Duration time(const Accelerator& accelerator, const LatentDecodeSize& size) {
+    return latent_decode_time(accelerator, size);
+  }
+};
+
+}  // namespace
+
+void score_attention(const Table& table, Context& context, Tally& tally) {
+  score_calls<PrefillCalls>(table, context, tally);
+}
+
+void score_decode_attention(const Table& table, Context& context, Tally& tally) {
+  score_calls<DecodeCalls>(table, context, tally);
+}
+
+void score_latent_decode(const Table& table, Context& context, Tally& tally) {
+  score_calls<LatentCalls>(table, context, tally);
 }
 
 }  // namespace commfuse::score

@@ -17,8 +17,8 @@ constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t max_columns = 1000;
 constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
-/// Removes the first cell from `line` and returns it. Sets `more` to whether another cell follows, and `stray` if text
-/// follows the closing quote of the cell.
+/// Removes the first cell from `line` and returns it. `more` becomes true if another cell follows, otherwise false.
+/// `stray` becomes true if text follows the closing quote of the cell, and otherwise stays.
 std::string_view next_cell(std::string_view& line, bool& more, bool& stray) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;

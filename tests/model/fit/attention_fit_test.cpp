@@ -46,10 +46,11 @@ TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
   EXPECT_GT(fit.held_out.rows, 30);
   EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_LT(fit.held_out.p90, 0.04);
-  EXPECT_NEAR(fit.parameters.loop_efficiency.value, 0.6, 3.0 * 0.6 * fit.parameters.loop_efficiency.standard_error);
-  EXPECT_NEAR(to_microseconds(fit.parameters.overhead.value), 5.0, 0.2);
-  EXPECT_NEAR(fit.parameters.narrow_overhead.value, 1.3, 0.05);
-  EXPECT_EQ(fit.parameters.overhead.source, "mine.csv");
+  EXPECT_NEAR(fit.accelerator.attention.loop_efficiency.value, 0.6,
+              3.0 * 0.6 * fit.accelerator.attention.loop_efficiency.standard_error);
+  EXPECT_NEAR(to_microseconds(fit.accelerator.attention.overhead.value), 5.0, 0.2);
+  EXPECT_NEAR(fit.accelerator.attention.narrow_overhead.value, 1.3, 0.05);
+  EXPECT_EQ(fit.accelerator.attention.overhead.source, "mine.csv");
   EXPECT_NE(attention_yaml(fit, 4).find("    exponentials: {value: "), std::string::npos);
   EXPECT_EQ(attention_yaml(fit, 4).find("split_cost"), std::string::npos);
 }
@@ -61,7 +62,7 @@ TEST(FitAttention, FindsTheCostOfSplitKeysIfTheBaseSplitsKeys) {
   base.attention.split_cost.value = 1.2;
   const AttentionFit fit = fit_attention(base, attention_measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_LT(fit.held_out.median, 0.02);
-  EXPECT_NEAR(fit.parameters.split_cost.value, 1.6, 0.1);
+  EXPECT_NEAR(fit.accelerator.attention.split_cost.value, 1.6, 0.1);
   EXPECT_NE(attention_yaml(fit, 4).find("    split_cost: {value: 1."), std::string::npos);
 }
 

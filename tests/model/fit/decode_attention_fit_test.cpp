@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "model/cost/decode_attention.h"
 #include "model/random/philox.h"
 #include "tests/shipped.h"
 
@@ -49,7 +50,7 @@ TEST(FitDecodeAttention, FindsTheParametersThatMadeTheRows) {
   Accelerator base = h100_accelerator();
   base.decode_attention.reset();
   ASSERT_TRUE(can_fit_decode_attention(base, rows, "mine"));
-  const DecodeAttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
+  const AttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
   EXPECT_GT(fit.held_out.rows, 100);
   EXPECT_LT(fit.held_out.median, 0.02);
   EXPECT_LT(fit.held_out.p90, 0.05);
@@ -66,7 +67,7 @@ TEST(FitDecodeAttention, FitsACacheInFp8ToItsOwnRows) {
   machine.decode_attention_fp8->call.value = in_microseconds(9.0);
   const std::vector<MeasuredAttention> rows = decoding_measured_on(machine, DType::fp8);
   const Accelerator base = h100_accelerator();
-  const DecodeAttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
+  const AttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
   EXPECT_NEAR(to_microseconds(fit.accelerator.decode_attention_fp8->call.value), 9.0, 0.5);
   EXPECT_EQ(fit.accelerator.decode_attention->call.value, base.decode_attention->call.value);
 }
@@ -74,7 +75,7 @@ TEST(FitDecodeAttention, FitsACacheInFp8ToItsOwnRows) {
 TEST(FitDecodeAttention, HasNoUnpackedKernelIfTheBaseHasNone) {
   Accelerator machine = h100_accelerator();
   machine.decode_attention->unpacked_block.value = Duration::zero();
-  const DecodeAttentionFit fit =
+  const AttentionFit fit =
       fit_decode_attention(machine, decoding_measured_on(machine, DType::bf16), "mine", "mine.csv");
   EXPECT_EQ(decode_attention_yaml(fit, DType::bf16, 4).find("unpacked"), std::string::npos);
   EXPECT_LT(fit.held_out.median, 0.02);
@@ -86,7 +87,7 @@ TEST(FitDecodeAttention, FewRowsMoveTheParametersOfTheBase) {
   const AttentionSize size{.batch = 64, .seq = 16384, .heads = 32, .kv_heads = 8};
   const std::vector<MeasuredAttention> rows{{size, decode_attention_time(machine, size)}};
   Accelerator base = h100_accelerator();
-  const DecodeAttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
+  const AttentionFit fit = fit_decode_attention(base, rows, "mine", "mine.csv");
   EXPECT_TRUE(fit.has_few);
   EXPECT_LT(fit.accelerator.decode_attention->hbm_efficiency.value, 0.8);
   EXPECT_NEAR(to_seconds(decode_attention_time(fit.accelerator, size)) / to_seconds(rows[0].time), 1.0, 0.1);

@@ -46,7 +46,7 @@ Accelerator fitted(const Accelerator& base, const std::vector<MeasuredGemm>& row
 }
 Accelerator fitted(const Accelerator& base, const std::vector<MeasuredAttention>& rows) {
   Accelerator accelerator = base;
-  accelerator.attention = fit_attention(base, rows, "mine", "mine.csv").parameters;
+  accelerator.attention = fit_attention(base, rows, "mine", "mine.csv").accelerator.attention;
   return accelerator;
 }
 Accelerator fitted(const Accelerator& base, const std::vector<MeasuredFrameworkKernel>& rows) {
