@@ -201,10 +201,11 @@ std::optional<DType> dtype_of_unit(std::string_view name) {
   return dtype_named(name.substr(0, name.find('.')));
 }
 
+/// Returns one copy of `machine` for each of `parameters` with a standard error that affects the wanted ops.
 template <class Wanted>
-std::vector<RaisedMachine> raised_where(const Machine& machine, const Wanted& is_wanted) {
+std::vector<RaisedMachine> raised_where(const Machine& machine, const std::vector<NamedParameter>& parameters,
+                                        const Wanted& is_wanted) {
   std::vector<RaisedMachine> machines;
-  const std::vector<NamedParameter> parameters = parameters_of(machine);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string& name = parameters[i].name;
     const AffectedOps affects = ops_affected_by(name);
@@ -222,12 +223,21 @@ std::vector<RaisedMachine> raised_where(const Machine& machine, const Wanted& is
 }  // namespace
 
 std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
-  return raised_where(machine, [](AffectedOps) { return true; });
+  return raised_where(machine, parameters_of(machine), [](AffectedOps) { return true; });
 }
 
 std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine) {
-  return raised_where(
-      machine, [](AffectedOps affects) { return affects != AffectedOps::decoding && affects != AffectedOps::experts; });
+  Machine smaller = machine;  // The kernels of decoding are a third of a machine's bytes, and sweeps hold many copies.
+  Accelerator& accelerator = smaller.accelerator;
+  accelerator.decode_attention.reset();
+  accelerator.decode_attention_fp8.reset();
+  accelerator.latent_decode.reset();
+  accelerator.latent_decode_fp8.reset();
+  accelerator.experts.reset();
+  accelerator.experts_fp8.reset();
+  return raised_where(smaller, parameters_of(machine), [](AffectedOps affects) {
+    return affects != AffectedOps::decoding && affects != AffectedOps::experts;
+  });
 }
 
 }  // namespace commfuse

@@ -54,7 +54,8 @@ struct RaisedMachine {
 /// Returns one machine for each parameter with a standard error.
 std::vector<RaisedMachine> raised_by_error(const Machine& machine);
 
-/// Returns the same without the parameters that affect only decoding: half as many machines on some GPUs.
+/// Returns the same without the parameters that affect only decoding: half as many machines on some GPUs. Its machines
+/// have no kernels of decoding and no layers of experts.
 std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine);
 
 }  // namespace commfuse
