@@ -56,11 +56,11 @@ bool is_seen(const Machine& machine, const Message& message) {
 Expectation::Expectation(Machine machine, ParameterErrors errors, const SoftwareErrors& software)
     : machine_(std::make_shared<const Machine>(std::move(machine))), software_(software) {
   const std::vector<NamedParameter> parameters = parameters_of(*machine_);
-  for (RaisedMachine& raised : raised_beside_decoding(*machine_)) {
+  for (const RaisedMachine& raised : raised_beside_decoding(*machine_)) {
     const NamedParameter& parameter = parameters[raised.parameter];
     const bool is_decided = parameter.provenance == Provenance::fitted || parameter.provenance == Provenance::measured;
     if (!parameter.name.starts_with("accelerator.") && (errors == ParameterErrors::every || !is_decided)) {
-      raised_.push_back(std::move(raised.machine));
+      raised_.push_back(*raised.machine);
     }
   }
 }

@@ -27,7 +27,7 @@ ExpectedKernel KernelExpectation::of(const PricedShape& shape, const Time& time)
                           .limit = limit_of(shape, machine_, 1)};
   double squares = 0.0;
   for (const RaisedMachine& other : raised_) {
-    const double effect = math::log(to_seconds(time(other.machine.accelerator)) / to_seconds(expected.time));
+    const double effect = math::log(to_seconds(time((*other.machine).accelerator)) / to_seconds(expected.time));
     squares += effect * effect;
   }
   expected.shared_error = std::sqrt(squares);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "model/check.h"
@@ -47,33 +48,40 @@ void visit(AllToAllParameters& direct, const std::string& at, const Visit& visit
   each_parameter(large, at + "large.", visitor);
 }
 
-template <class Visit>
-void visit(CollectiveParameters& collective, const std::string& at, const Visit& visitor) {
-  each_parameter(static_cast<RingParameters&>(collective), at, visitor);
-  visitor(at + "ctas", collective.ctas);
-  visitor(at + "issue_cost", collective.issue_cost);
-  change_shared(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", visitor); });
-  change_shared(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", visitor); });
-  each_algorithm([&](const auto& entry) {
-    change_shared(collective.*entry.member,
-                  [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), visitor); });
-  });
-}
-
-template <class Visit>
-void visit(Link& link, const std::string& at, const Visit& visitor) {
-  auto& [name, nominal, peer, collective, capacity] = link;
-  visitor(at + "nominal_rate", nominal);
-  each_parameter(peer, at + "peer.", visitor);
-  visit(collective, at + "collective.", visitor);
-}
-
 /// Parts of a machine to visit: all, or only those that may hold the parameter called `name`.
 struct Parts {
   std::string_view name;  // empty: all parts
 
   [[nodiscard]] bool may_hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
 };
+
+/// Leaves a part that cannot hold the parameter shared with other machines.
+template <class Visit>
+void visit(CollectiveParameters& collective, const std::string& at, const Parts& parts, const Visit& visitor) {
+  each_parameter(static_cast<RingParameters&>(collective), at, visitor);
+  visitor(at + "ctas", collective.ctas);
+  visitor(at + "issue_cost", collective.issue_cost);
+  const auto change = [&](auto& shared, const std::string& prefix, const auto& visit_part) {
+    if (parts.may_hold(prefix)) {
+      change_shared(shared, [&](auto& part) { visit_part(part, prefix); });
+    }
+  };
+  const auto visit_described = [&](auto& part, const std::string& prefix) { visit(part, prefix, visitor); };
+  change(collective.nccl, at + "nccl.", visit_described);
+  change(collective.all_to_all, at + "all_to_all.", visit_described);
+  each_algorithm([&](const auto& entry) {
+    change(collective.*entry.member, fmt::format("{}{}.", at, entry.key),
+           [&](auto& algorithm, const std::string& prefix) { each_parameter(algorithm, prefix, visitor); });
+  });
+}
+
+template <class Visit>
+void visit(Link& link, const std::string& at, const Parts& parts, const Visit& visitor) {
+  auto& [name, nominal, peer, collective, capacity] = link;
+  visitor(at + "nominal_rate", nominal);
+  each_parameter(peer, at + "peer.", visitor);
+  visit(collective, at + "collective.", parts, visitor);
+}
 
 /// Visits the parameters that the files state.
 template <class Visit>
@@ -82,10 +90,10 @@ void visit_given(Machine& machine, const Parts& parts, const Visit& visitor) {
     visit(machine.accelerator, "accelerator.", visitor);
   }
   if (parts.may_hold("link.")) {
-    visit(machine.link, "link.", visitor);
+    visit(machine.link, "link.", parts, visitor);
   }
   if (machine.network && parts.may_hold("network.")) {
-    visit(*machine.network, "network.", visitor);
+    visit(*machine.network, "network.", parts, visitor);
   }
   if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires &&
       parts.may_hold("topology.")) {
@@ -113,7 +121,7 @@ void visit_derived(Machine& machine, const Parts& parts, const Visit& visitor) {
     if (parts.may_hold(at)) {
       change_shared(shared, [&](std::vector<CollectiveParameters>& groups) {
         for (CollectiveParameters& group : groups) {
-          visit(group, at, visitor);
+          visit(group, at, parts, visitor);
         }
       });
     }
@@ -201,17 +209,18 @@ std::optional<DType> dtype_of_unit(std::string_view name) {
   return dtype_named(name.substr(0, name.find('.')));
 }
 
-/// Returns one copy of `machine` for each of `parameters` with a standard error that affects the wanted ops.
+/// Returns `machine` once for each of `parameters` with a standard error that affects the wanted ops.
 template <class Wanted>
-std::vector<RaisedMachine> raised_where(const Machine& machine, const std::vector<NamedParameter>& parameters,
+std::vector<RaisedMachine> raised_where(Machine machine, const std::vector<NamedParameter>& parameters,
                                         const Wanted& is_wanted) {
+  const auto base = std::make_shared<const Machine>(std::move(machine));
   std::vector<RaisedMachine> machines;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string& name = parameters[i].name;
     const AffectedOps affects = ops_affected_by(name);
     if (parameters[i].standard_error > 0.0 && is_wanted(affects)) {
       machines.push_back({.parameter = i,
-                          .machine = raised(machine, name, parameters[i].standard_error),
+                          .machine = MachineOnDemand(base, name, parameters[i].standard_error),
                           .affects = affects,
                           .dtype = dtype_of_unit(name),
                           .is_between_nodes = name.starts_with("network.")});
@@ -221,6 +230,35 @@ std::vector<RaisedMachine> raised_where(const Machine& machine, const std::vecto
 }
 
 }  // namespace
+
+struct MachineOnDemand::Made {
+  std::once_flag once;
+  std::shared_ptr<const Machine> machine;  // null until it is made
+
+  // What to make it from.
+  std::shared_ptr<const Machine> base;
+  std::string name;
+  double share = 0.0;
+};
+
+MachineOnDemand::MachineOnDemand(std::shared_ptr<const Machine> base, std::string name, double share)
+    : made_(std::make_shared<Made>()) {
+  made_->base = std::move(base);
+  made_->name = std::move(name);
+  made_->share = share;
+}
+
+MachineOnDemand::MachineOnDemand(Machine machine)
+    : MachineOnDemand(std::make_shared<const Machine>(std::move(machine)), "", 0.0) {}
+
+const Machine& MachineOnDemand::operator*() const {
+  std::call_once(made_->once, [&] {
+    made_->machine = made_->name.empty()
+                         ? made_->base
+                         : std::make_shared<const Machine>(raised(*made_->base, made_->name, made_->share));
+  });
+  return *made_->machine;
+}
 
 std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
   return raised_where(machine, parameters_of(machine), [](AffectedOps) { return true; });
@@ -235,7 +273,7 @@ std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine) {
   accelerator.latent_decode_fp8.reset();
   accelerator.experts.reset();
   accelerator.experts_fp8.reset();
-  return raised_where(smaller, parameters_of(machine), [](AffectedOps affects) {
+  return raised_where(std::move(smaller), parameters_of(machine), [](AffectedOps affects) {
     return affects != AffectedOps::decoding && affects != AffectedOps::experts;
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,10 +43,26 @@ enum class AffectedOps : std::uint8_t {
   exchanges,    ///< Exchanges inside a node.
 };
 
+/// Machine with a raised parameter that is made when it is first read, because a sweep keeps the raised machines of
+/// every rate of a link and reads half of them. Copies share it, and several threads may read it.
+class MachineOnDemand {
+ public:
+  /// Takes a machine as it is.
+  MachineOnDemand(Machine machine);
+  /// Stands for raised(*base, name, share) and has its requirements. Requires a name.
+  MachineOnDemand(std::shared_ptr<const Machine> base, std::string name, double share);
+
+  const Machine& operator*() const;
+
+ private:
+  struct Made;
+  std::shared_ptr<Made> made_;
+};
+
 /// Machine with one parameter raised by its own standard error.
 struct RaisedMachine {
   std::size_t parameter = 0;  ///< Index in the result of parameters_of.
-  Machine machine;
+  MachineOnDemand machine;
   AffectedOps affects = AffectedOps::anything;
   std::optional<DType> dtype{};   ///< Dtype of the GEMMs for AffectedOps::gemms.
   bool is_between_nodes = false;  ///< True if ranks of one node do not depend on the parameter.

@@ -60,7 +60,7 @@ std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& 
   const double nominal = to_seconds(step_on(search.machine(), point, sites, structures));
   std::vector<CapacityDoubt> doubts;
   for (const RaisedMachine& raised : raised_beside_decoding(search.machine())) {
-    const double time = to_seconds(step_on(raised.machine, point, sites, structures));
+    const double time = to_seconds(step_on(*raised.machine, point, sites, structures));
     const NamedParameter& name = names[raised.parameter];
     if (time != nominal) {
       doubts.push_back({name.name, std::string(name_of(name.provenance)), math::log(time / nominal)});

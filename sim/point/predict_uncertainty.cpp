@@ -168,10 +168,10 @@ bool Predictor::raises_costs(const Point& point, const Prediction& prediction, c
   const PricedProgram priced = prediction.structure->priced();
   const PriceOptions options = with_fixed_prices(point.price);
   if (is_of_kernels(raised.affects) &&
-      kernels_are_the_same(priced, prediction.sizes, raised.machine, options, doubted_.times, times)) {
+      kernels_are_the_same(priced, prediction.sizes, *raised.machine, options, doubted_.times, times)) {
     return false;
   }
-  price(priced, prediction.sizes, raised.machine, options, times, doubted_.next());
+  price(priced, prediction.sizes, *raised.machine, options, times, doubted_.next());
   return !are_identical(doubted_.next(), doubted_.costs);
 }
 

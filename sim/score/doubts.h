@@ -58,7 +58,7 @@ class Doubts {
     }
     Uncertainty total;
     for (const RaisedMachine* raised : affecting(machine, shapes)) {
-      const double raised_us = total_us(raised->machine);
+      const double raised_us = total_us(*raised->machine);
       if (raised_us != nominal && raised_us > 0.0) {
         total.doubts.push_back({raised->parameter, math::log(raised_us / nominal)});
       }

@@ -50,7 +50,7 @@ class StepPoints::Sites {
   std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
     std::vector<RaisedStep> raised;
     for (const RaisedMachine& machine : machines) {
-      SizedMachine& sized = of(machine.machine, plan, launch);
+      SizedMachine& sized = of(*machine.machine, plan, launch);
       raised.push_back({machine.parameter, &sized.machine, &sized.times});
     }
     return raised;

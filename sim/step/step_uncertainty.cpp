@@ -100,8 +100,8 @@ void add_implementation_doubts(const StepPoint& point, SiteTimes& times, StepTim
 
 RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
   for (const RaisedMachine& raised : machines_) {
-    times_.push_back(std::make_unique<SiteTimes>(structures, raised.machine));
-    steps_.push_back({raised.parameter, &raised.machine, times_.back().get()});
+    times_.push_back(std::make_unique<SiteTimes>(structures, *raised.machine));
+    steps_.push_back({raised.parameter, &*raised.machine, times_.back().get()});
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
@@ -98,6 +99,29 @@ TEST(Raised, DecodingIsLeftOutBesideIt) {
   EXPECT_GT(std::ranges::count_if(all_uncertain, is_of_decoding), 20);
   EXPECT_EQ(std::ranges::count_if(others, is_of_decoding), 0);
   EXPECT_EQ(std::ssize(others), std::ssize(all_uncertain) - std::ranges::count_if(all_uncertain, is_of_decoding));
+}
+
+TEST(Raised, MachinesAreMadeOnceAndSharedByCopies) {
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const std::vector<NamedParameter> parameters = parameters_of(h100);
+  const std::vector<RaisedMachine> uncertain = raised_by_error(h100);
+  for (const RaisedMachine& raised_machine : uncertain) {
+    const RaisedMachine copy = raised_machine;
+    const Machine* read_by_thread = nullptr;
+    std::thread([&] { read_by_thread = &*copy.machine; }).join();
+    EXPECT_EQ(read_by_thread, &*raised_machine.machine);
+    const NamedParameter& parameter = parameters[copy.parameter];
+    EXPECT_EQ(read_by_thread->accelerator.hbm_bandwidth.value.value,
+              raised(h100, parameter.name, parameter.standard_error).accelerator.hbm_bandwidth.value.value);
+  }
+  const MachineOnDemand given(h100);
+  EXPECT_EQ((*given).name, "h100-sxm");
+}
+
+TEST(Raised, PartsWithoutTheParameterStayShared) {
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  EXPECT_EQ(raised(h100, "link.collective.rate", 0.1).link.collective.nccl, h100.link.collective.nccl);
+  EXPECT_NE(raised(h100, "link.collective.nccl.ll.rate", 0.1).link.collective.nccl, h100.link.collective.nccl);
 }
 
 TEST(RaisedDeathTest, AnUnknownNameIsAProgrammingError) {

@@ -51,7 +51,7 @@ TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
   ASSERT_TRUE(is_parameter(uncertainty.doubts.front()));
   EXPECT_EQ(std::get<std::size_t>(uncertainty.doubts.front().of), 7U);
   Point faster = point;
-  faster.machine = point.raised->front().machine;
+  faster.machine = *point.raised->front().machine;
   const Duration time = serial.predictor.predict(faster, serial_strategy, {}).analysis.critical.makespan;
   EXPECT_EQ(uncertainty.doubts.front().effect,
             math::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));

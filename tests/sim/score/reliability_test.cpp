@@ -39,7 +39,7 @@ std::string gemm_row(const GemmSize& size, double factor) {
 double error_of_gemm(const GemmSize& size) {
   double squares = std::pow(std::log(1.0 + residual_of(size)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    squares += std::pow(std::log(gemm_us(raised.machine, size) / gemm_us(h100(), size)), 2);
+    squares += std::pow(std::log(gemm_us(*raised.machine, size) / gemm_us(h100(), size)), 2);
   }
   return std::sqrt(squares);
 }
@@ -110,7 +110,7 @@ TEST(Intervals, AnOpHasDoubtsAboutItsResidualAndTheParametersItUses) {
   // There is one doubt for each parameter that changes the price, and one for the residual.
   std::size_t used_parameters = 0;
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    used_parameters += gemm_us(raised.machine, size) != gemm_us(h100(), size) ? 1 : 0;
+    used_parameters += gemm_us(*raised.machine, size) != gemm_us(h100(), size) ? 1 : 0;
   }
   EXPECT_EQ(uncertainty.doubts.size(), used_parameters + 1);
 }
@@ -126,8 +126,8 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheRuleOfVerdicts) {
   ASSERT_EQ(score.judged[0].pairs.size(), 1U);
   double squares = std::pow(std::log(1.0 + residual_of(whole)), 2) + std::pow(std::log(1.0 + residual_of(slice)), 2);
   for (const RaisedMachine& raised : raised_by_error(h100())) {
-    const double whole_effect = std::log(gemm_us(raised.machine, whole) / gemm_us(h100(), whole));
-    const double slice_effect = std::log(gemm_us(raised.machine, slice) / gemm_us(h100(), slice));
+    const double whole_effect = std::log(gemm_us(*raised.machine, whole) / gemm_us(h100(), whole));
+    const double slice_effect = std::log(gemm_us(*raised.machine, slice) / gemm_us(h100(), slice));
     squares += (whole_effect - slice_effect) * (whole_effect - slice_effect);
   }
   const double distance = std::log(4.0 * gemm_us(h100(), slice) / gemm_us(h100(), whole));
@@ -155,8 +155,8 @@ TEST(Pairs, WarmWeightsAreWarmOnRaisedMachinesToo) {
     squares += std::pow(std::log(1.0 + commfuse::residual_of(shape_of(size), l40s, 1)), 2);
   }
   for (const RaisedMachine& raised : raised_by_error(l40s)) {
-    const double whole_effect = std::log(gemm_us(raised.machine, whole) / gemm_us(l40s, whole));
-    const double slice_effect = std::log(gemm_us(raised.machine, slice) / gemm_us(l40s, slice));
+    const double whole_effect = std::log(gemm_us(*raised.machine, whole) / gemm_us(l40s, whole));
+    const double slice_effect = std::log(gemm_us(*raised.machine, slice) / gemm_us(l40s, slice));
     squares += (whole_effect - slice_effect) * (whole_effect - slice_effect);
   }
   const double distance = std::log(2.0 * gemm_us(l40s, slice) / gemm_us(l40s, whole));
