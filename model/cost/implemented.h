@@ -43,8 +43,8 @@ struct ImplementedSite {
   Parameter<int> sms{0};                            ///< SMs taken from the GEMM while it runs.
   Parameter<int> separate_sum{0};   ///< 1: sums are a separate pass; 0: other kernels add them at no cost.
   Parameter<double> sum_time{1.0};  ///< Time of its sums relative to a memory-bound kernel.
-  /// Calls that eager Python makes per call of the operator and per transfer, beyond one per op of the schedule:
-  /// barriers, waits.
+  /// Calls that eager Python makes per call of the operator and per transfer, beyond one per op of the schedule, each
+  /// as long as an op. Three barriers, waits or views count as one: they do not pass PyTorch's dispatcher to a kernel.
   Parameter<int> host_per_call{0};
   Parameter<int> host_per_step{0};
   bool sums_in_switch = false;  ///< Its transfers are the switch's reads of every rank's partial sums (multimem).

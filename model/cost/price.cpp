@@ -18,6 +18,7 @@
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
 #include "model/hardware/described.h"
+#include "model/math/functions.h"
 #include "model/program/lower.h"
 #include "model/program/matching.h"
 
@@ -262,9 +263,29 @@ void hold_to_whole(const PricePlan& plan, Duration whole, Costs& costs) {
 
 constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 1;
 
-/// Host calls of a collective, or of a group of sends and receives, in PyTorch (ProcessGroupNCCL): its stream waits for
-/// the caller's, the kernel, the event at its end, and the caller's stream waits for it.
-constexpr int eager_calls_of_nccl = 4;
+/// Host calls of a collective, or of a group of sends and receives, in PyTorch, in calls of an op. ProcessGroupNCCL
+/// adds events and waits from C++: eight H100 return from a reduce-scatter of 1 MiB every 29 us (microsoft/tokenweave,
+/// artifact/csvs/figure_5.csv), the time of two ops.
+constexpr int eager_calls_of_nccl = 2;
+
+/// Standard deviation of the time at which Python of a rank reaches the operator, relative to the time of an op. After
+/// a synchronisation, eight hosts with B200 begin a collective 26 us apart (SemiAnalysisAI/InferenceX, pull request
+/// 2422: 113.4 us with a synchronisation before it and 87.4 us without), which is 2.847 x 0.65 ops of 14 us.
+constexpr double eager_skew = 0.65;
+
+/// Mean distance between the smallest and the largest of 1, 2, 4, ... 1024 normal draws, in standard deviations
+/// (Tippett, Biometrika 17, 1925).
+constexpr std::array mean_ranges{0.0, 1.128, 2.059, 2.847, 3.532, 4.139, 4.687, 5.189, 5.654, 6.088, 6.496};
+
+/// Returns how long the first of the ranks waits for the last because their hosts reach the operator at different
+/// times.
+Duration skew_of_hosts(int ranks, Duration eager_cost) {
+  const double doublings = std::min(math::log2(ranks), static_cast<double>(mean_ranges.size() - 1));
+  const auto below = std::min(static_cast<std::size_t>(doublings), mean_ranges.size() - 2);
+  const double above = doublings - static_cast<double>(below);
+  const double range = mean_ranges[below] + above * (mean_ranges[below + 1] - mean_ranges[below]);
+  return from_seconds(eager_skew * range * to_seconds(eager_cost));
+}
 
 /// Host times of the communication library for one call.
 struct LibraryCalls {
@@ -352,7 +373,8 @@ Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) 
 }
 
 /// Adds the host's time to issue an op (its call, and an event for every wait on another lane), and the device's wait
-/// before it. The counts of an implementation include its waits, and its transfers are one call each.
+/// before it. The counts of an implementation include its waits, and its transfers are one call each. Eager hosts do
+/// not begin at the same time: the first op is issued when the last of them does, seen from the first.
 void add_issue_costs(const PricePlan& plan, const Program& program, const Machine& machine, const PriceOptions& options,
                      Costs& costs) {
   const Launch launch = options.launch;
@@ -393,6 +415,9 @@ void add_issue_costs(const PricePlan& plan, const Program& program, const Machin
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
   } else if (counts_calls) {
     add_host_calls(program, machine, *options.implementation, costs);
+  }
+  if (launch == Launch::eager && ops > 0) {
+    costs.issue.front() += skew_of_hosts(program.mesh.ranks(), machine.accelerator.eager_cost.value);
   }
 }
 

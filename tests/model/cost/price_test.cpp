@@ -71,9 +71,22 @@ TEST(Price, PythonPaysForEachOpInAdditionToTheLibrary) {
   const Priced eager(Scope::gate_up, 8, "serial", h100, {.launch = Launch::eager});
   const Accelerator& accelerator = h100.accelerator;
   EXPECT_EQ(accelerator.eager_cost.value, std::chrono::microseconds(14));
-  EXPECT_EQ(eager.costs.issue[0], 4 * accelerator.eager_cost.value + h100.link.collective.issue_cost.value);
+  // The last of eight hosts begins 0.65 x 2.847 x 14 us after the first.
+  EXPECT_EQ(eager.costs.issue[0],
+            2 * accelerator.eager_cost.value + h100.link.collective.issue_cost.value + Duration{25'907'700});
   EXPECT_EQ(eager.costs.issue[1], accelerator.eager_cost.value + accelerator.event_cost.value);
   EXPECT_EQ(eager.costs.duration, stream.costs.duration);
+}
+
+TEST(Price, EagerHostsOfMoreRanksBeginFurtherApart) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const auto first_issue = [&](int ranks) {
+    return Priced(Scope::down, ranks, "serial", h100, {.launch = Launch::eager}).costs.issue[0];
+  };
+  const Duration call = h100.accelerator.eager_cost.value;
+  EXPECT_EQ(first_issue(1), call);
+  EXPECT_EQ(first_issue(2), call + Duration{10'264'800});  // 0.65 x 1.128 x 14 us
+  EXPECT_EQ(first_issue(4), call + Duration{18'736'900});  // 0.65 x 2.059 x 14 us
 }
 
 TEST(Price, CallsBetweenNodesCostWhatTheNetworkStates) {
