@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "model/check.h"
@@ -40,6 +41,18 @@ struct Sample {
   [[nodiscard]] NcclGeneration generation() const { return point.machine.link.collective.nccl->tuning.generation; }
 };
 using Samples = std::vector<const Sample*>;
+
+/// The rows that a fit may use.
+struct Readable {
+  std::set<std::string> without = {};                 ///< threads that it leaves out
+  std::optional<NcclGeneration> elsewhere_than = {};  ///< only rows of other generations
+  [[nodiscard]] bool includes(const Sample& sample) const {
+    return !without.contains(sample.thread) && sample.generation() != elsewhere_than;
+  }
+};
+
+/// Values of parameters by name, times in us and rates in GB/s.
+using Values = std::map<std::string, double>;
 
 /// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s. The start of
 /// rate_share is that of the transport.
@@ -73,6 +86,19 @@ void set(Parameter<double>& parameter, double value) { parameter.value = value; 
 void set(Parameter<int>&, double) {}
 void set(std::optional<Parameter<BytesPerSecond>>& parameter, double gb_s) {
   parameter.emplace().value = BytesPerSecond{gb_s * 1e9};
+}
+
+double value_of(const Parameter<Duration>& parameter) { return to_microseconds(parameter.value); }
+double value_of(const Parameter<double>& parameter) { return parameter.value; }
+double value_of(const Parameter<int>& parameter) { return parameter.value; }
+double value_of(const std::optional<Parameter<BytesPerSecond>>& parameter) { return parameter->value.value * 1e-9; }
+
+bool is_determined(const std::optional<Parameter<BytesPerSecond>>& parameter) {
+  return parameter && parameter->provenance == Provenance::fitted;
+}
+template <class T>
+bool is_determined(const Parameter<T>& parameter) {
+  return parameter.provenance == Provenance::fitted;
 }
 
 /// Calls `visit` with the parameter of each site to which the knob applies.
@@ -113,19 +139,22 @@ class ImplementationFit {
             .stated_error = error_of(predictor_.uncertainty(point, best))};
   }
 
-  /// Fits the parameters. Without samples, the priors remain.
-  void fit(const Samples& samples) {
+  /// Fits the parameters. Without samples, the priors remain; `family` has those that similar implementations suggest.
+  void fit(const Samples& samples, const Values& family) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
       const CostPrior& prior = prior_of(knob.leaf());
+      const auto alike = family.find(knob.name);
+      const bool has_family = alike != family.end() && knob.leaf() != "rate_share";
       // Kernels reach about what their transport reaches.
       const double start = knob.leaf() == "rate_share"
                                ? rate_share_of(implementation_.transport, implementation_.generations.front()).value
-                               : prior.start;
+                           : has_family ? std::clamp(alike->second, prior.lower, prior.upper)
+                                        : prior.start;
       priors.push_back({knob.name, start, prior.lower, prior.upper, prior.spread});
       put(knob, start);
-      for_each_parameter(sites_, knob,
-                         [&](auto& parameter) { describe(parameter, prior.spread, "prior", "kernels of all kinds"); });
+      const char* source = has_family ? "kernels of the same strategy and transport" : "kernels of all kinds";
+      for_each_parameter(sites_, knob, [&](auto& parameter) { describe(parameter, prior.spread, "prior", source); });
     }
     if (samples.empty()) {
       return;
@@ -150,6 +179,19 @@ class ImplementationFit {
         describe(parameter, fit.parameters[i].standard_error, "fitted", fmt::format("{}", fmt::join(tables, ", ")));
       });
     }
+  }
+
+  /// Returns the parameters that the rows determine.
+  [[nodiscard]] Values fitted_values() {
+    Values values;
+    for (const Knob& knob : knobs_) {
+      for_each_parameter(sites_, knob, [&](const auto& parameter) {
+        if (is_determined(parameter)) {
+          values[knob.name] = value_of(parameter);
+        }
+      });
+    }
+    return values;
   }
 
   void set_residuals(double measured, double elsewhere) {
@@ -298,11 +340,20 @@ class Fits {
 
   [[nodiscard]] const Samples& samples(std::size_t implementation) const { return samples_[implementation]; }
 
-  ImplementationFit& of(std::size_t implementation, const Samples& samples) {
-    std::unique_ptr<ImplementationFit>& fit = fits_[{implementation, samples}];
+  [[nodiscard]] Samples samples(std::size_t implementation, const Readable& readable) const {
+    Samples kept;
+    std::ranges::copy_if(samples_[implementation], std::back_inserter(kept),
+                         [&](const Sample* sample) { return readable.includes(*sample); });
+    return kept;
+  }
+
+  ImplementationFit& of(std::size_t implementation, const Readable& readable) {
+    const Samples read = samples(implementation, readable);
+    const Values family = read.empty() ? family_of(implementation, readable) : Values{};
+    std::unique_ptr<ImplementationFit>& fit = fits_[{implementation, read, family}];
     if (fit == nullptr) {
       fit = std::make_unique<ImplementationFit>(*known_[implementation], predictor_);
-      fit->fit(samples);
+      fit->fit(read, family);
     }
     return *fit;
   }
@@ -321,28 +372,49 @@ class Fits {
   }
 
  private:
+  /// Returns the geometric means of the parameters of other implementations with the same strategy and transport, as
+  /// fits to the readable rows determine them.
+  Values family_of(std::size_t implementation, const Readable& readable) {
+    struct Mean {
+      double sum_of_logs = 0.0;
+      double count = 0.0;
+    };
+    std::map<std::string, Mean> means;
+    const Implementation& wanted = *known_[implementation];
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      const Implementation& other = *known_[i];
+      if (i == implementation || other.stands_in || other.strategy != wanted.strategy ||
+          other.transport != wanted.transport || samples(i, readable).empty()) {
+        continue;
+      }
+      for (const auto& [name, value] : of(i, readable).fitted_values()) {
+        means[name].sum_of_logs += math::log(value);
+        means[name].count += 1.0;
+      }
+    }
+    Values values;
+    for (const auto& [name, mean] : means) {
+      values[name] = math::exp(mean.sum_of_logs / mean.count);
+    }
+    return values;
+  }
+
   void add_held_out(std::size_t implementation, const Sample& sample, const std::string& thread,
                     std::vector<HeldOutTime>& times) {
-    const auto others = [&](const auto& keeps) {
-      Samples kept;
-      std::ranges::copy_if(samples_[implementation], std::back_inserter(kept), [&](const Sample* other) {
-        return other->thread != thread && other->thread != sample.thread && keeps(*other);
-      });
-      return kept;
-    };
-    const auto add = [&](const Samples& read, bool is_elsewhere) {
-      times.push_back(of(implementation, read).held_out(sample, is_elsewhere));
+    const auto add = [&](const Readable& readable, bool is_elsewhere) {
+      times.push_back(of(implementation, readable).held_out(sample, is_elsewhere));
       times.back().implementation = implementation;
     };
-    const auto is_near = [&](const Sample& other) { return other.generation() == sample.generation(); };
-    const Samples read = others([](const Sample&) { return true; });
+    const auto is_near = [&](const Sample* other) { return other->generation() == sample.generation(); };
+    const Readable others{.without = {thread, sample.thread}};
     if (known_[implementation]->stands_in) {
-      return add(read, false);  // It always stands for a kernel without a row.
+      return add(others, false);  // It always stands for a kernel without a row.
     }
-    if (std::ranges::any_of(read, [&](const Sample* other) { return is_near(*other); })) {
-      add(read, false);
+    if (std::ranges::any_of(samples(implementation, others), is_near)) {
+      add(others, false);
     }
-    if (const Samples far = others([&](const Sample& other) { return !is_near(other); }); !far.empty()) {
+    const Readable far{.without = others.without, .elsewhere_than = sample.generation()};
+    if (!samples(implementation, far).empty()) {
       add(far, true);
     }
   }
@@ -350,7 +422,7 @@ class Fits {
   const KnownImplementations& known_;
   Predictor& predictor_;
   std::vector<Samples> samples_;  ///< By implementation.
-  std::map<std::pair<std::size_t, Samples>, std::unique_ptr<ImplementationFit>> fits_;
+  std::map<std::tuple<std::size_t, Samples, Values>, std::unique_ptr<ImplementationFit>> fits_;
 };
 
 /// Returns the lines of a fit with its residuals. Only times of other stand-ins, or of no stand-in, count.
@@ -388,16 +460,14 @@ std::string fitted_yaml(const KnownImplementations& known, std::size_t index, Fi
   std::string without;
   std::vector<double> errors;
   for (const std::string& thread : threads) {
-    Samples others;
-    std::ranges::copy_if(samples, std::back_inserter(others),
-                         [&](const auto* sample) { return sample->thread != thread; });
+    const Readable others{.without = {thread}};
     ImplementationFit& fit = fits.of(index, others);
     for (const Sample* sample : samples) {
       if (sample->thread == thread) {
         errors.push_back(std::abs(math::exp(fit.log_ratio(*sample)) - 1.0));
       }
     }
-    const std::string generations = generations_in_words(others);
+    const std::string generations = generations_in_words(fits.samples(index, others));
     without += fmt::format(
         "  {}:\n{}    costs:\n{}", thread,
         generations.empty() || implementation.stands_in ? "" : fmt::format("    measured_on: {{{}}}\n", generations),
@@ -407,7 +477,7 @@ std::string fitted_yaml(const KnownImplementations& known, std::size_t index, Fi
   return fmt::format(
       "# {}: {} from {}; error with each source held out: median {:.1f}%, p90 {:.1f}%\ncosts:\n{}without:\n{}",
       implementation.name, counted(samples.size(), "row"), counted(threads.size(), "source"), 100.0 * quality.median,
-      100.0 * quality.p90, fit_yaml(fits.of(index, samples), index, known, held_out[""], 2), without);
+      100.0 * quality.p90, fit_yaml(fits.of(index, {}), index, known, held_out[""], 2), without);
 }
 
 }  // namespace

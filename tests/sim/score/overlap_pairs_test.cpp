@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -330,6 +331,28 @@ TEST(ImplementationFit, FindsTheCostsBehindATable) {
   // The assumed value is 1.06, and still has some weight.
   EXPECT_NEAR(fitted(text, "ag_gemm", "product_time"), 1.12, 0.03);
   EXPECT_NEAR(fitted(text, "gemm_rs", "rate"), 120.0, 6.0);
+}
+
+TEST(ImplementationFit, AKernelWithoutRowsStartsFromItsFamily) {
+  const OwnFolder folder;
+  const auto write = [](const char* file, std::string_view kernel, std::array<int, 3> us) {
+    std::ofstream(file) << fmt::format(
+        "hw,op,M,N,K,ngpus,dtype,{}_us\nb200-sxm,rs,512,7168,6144,8,bf16,{}\nb200-sxm,rs,2048,7168,6144,8,bf16,{}\n"
+        "b200-sxm,rs,8192,7168,6144,8,bf16,{}\n",
+        kernel, us[0], us[1], us[2]);
+  };
+  write("a.csv", "flashinfer", {60, 100, 230});
+  write("b.csv", "vllm", {50, 85, 205});
+  const std::string text = implementation_costs_yaml({"a.csv", "b.csv"});
+  ASSERT_EQ(text.find("# flashinfer: 3 rows from 1 source;"), 0U) << text;
+  const std::string a = text.substr(0, text.find("without:"));
+  const std::string b = text.substr(text.find("without:\n  b:"));
+  // Both kernels sum in the switch. Without its own rows, vLLM's has the call of FlashInfer's.
+  EXPECT_EQ(fitted(a, "gemm_rs", "per_call"), fitted("\ncosts:" + b, "gemm_rs", "per_call"));
+  EXPECT_NE(b.find("prior: kernels of the same strategy and transport"), std::string::npos) << b;
+  EXPECT_NE(b.find("rate_share: {value: 0.6978, error: 0.4, provenance: \"prior: kernels of all kinds\"}"),
+            std::string::npos)
+      << b;
 }
 
 TEST(ImplementationFit, ATableWithoutASourceIsNamedByItsFile) {
