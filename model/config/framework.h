@@ -62,6 +62,9 @@ struct Framework {
   /// True if the GEMM of a weight's gradient adds to 32-bit sums as it writes (Megatron-LM). False: it writes 16 bits,
   /// and a separate kernel adds them (PyTorch's FSDP, `accumulate_unsharded_grad_if_needed`).
   bool fuses_accumulation = true;
+  /// True if the weights of fp8 GEMMs are held, and gathered by replicas, in 8 bits (Megatron-Core's fp8_param_gather).
+  /// False: in 16 bits.
+  bool narrows_weights = false;
   /// HBM bytes per logit of 16 bits, forward and backward together. 52: Megatron's unfused vocabulary-parallel
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; gradient
   /// 8, conversion 6). 14: a loss that reads and writes 16 bits (PyTorch's log-softmax, loss and their gradients).

@@ -42,6 +42,9 @@ void read_kernels(YamlMap map, Framework& into) {
     }
   }
   into.fuses_accumulation = map.boolean("fused_accumulation");
+  if (map.optional_value("narrow_weights")) {
+    into.narrows_weights = map.boolean("narrow_weights");
+  }
   into.loss_bytes = map.number("loss_bytes", bytes_range);
 }
 

@@ -253,22 +253,31 @@ namespace {
 /// Computes the memory of the stages of one plan; the needs of a kind of layer are computed only once.
 class StageMemories {
  public:
-  StageMemories(const Transformer& model, const TrainingPlan& plan)
+  StageMemories(const Transformer& model, const TrainingPlan& plan, Fp8Weights fp8_weights)
       : model_(model),
         plan_(plan),
+        layer_weight_bytes_(plan.dtype == DType::fp8 && fp8_weights == Fp8Weights::narrow ? bytes_of(DType::fp8)
+                                                                                          : weight_bytes(plan.dtype)),
         layers_(layers_by_stage(model, plan)),
         stage_parameters_(parameters_by_stage(model, plan)) {}
 
   StepMemory of(std::int64_t stage) {
     const std::int64_t experts = stage_parameters(stage).experts;
     const std::int64_t other_parameters = stage_parameters(stage).whole - experts;
-    const auto shared_from = [&](Zero zero, std::int64_t bytes) {
+    const auto shared = [&](Zero zero, Bytes others, Bytes routed) {
       const bool shares = plan_.zero >= zero;
-      return Bytes{ceil_div(other_parameters * bytes, shares ? plan_.replicas() : 1) +
-                   ceil_div(experts * bytes, shares ? plan_.replicas() / plan_.expert : 1)};
+      return Bytes{ceil_div(others.count, shares ? plan_.replicas() : 1) +
+                   ceil_div(routed.count, shares ? plan_.replicas() / plan_.expert : 1)};
     };
+    const auto shared_from = [&](Zero zero, std::int64_t bytes) {
+      return shared(zero, Bytes{other_parameters * bytes}, Bytes{experts * bytes});
+    };
+    const std::int64_t in_layers = parameters_.sum(layers(stage)) - experts;
     StepMemory memory;
-    memory.weights = shared_from(Zero::weights, weight_bytes(plan_.dtype));
+    memory.weights =
+        shared(Zero::weights,
+               Bytes{in_layers * layer_weight_bytes_ + (other_parameters - in_layers) * weight_bytes(plan_.dtype)},
+               Bytes{experts * layer_weight_bytes_});
     const bool is_whole = adds_up_whole(plan_);
     const Bytes gradients = is_whole ? Bytes{(other_parameters + experts) * bytes_of(plan_.gradient_dtype)}
                                      : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));
@@ -304,8 +313,9 @@ class StageMemories {
     const bool has_table = stage == 0 || stage == plan_.pipeline - 1;
     const std::int64_t table = has_table ? ceil_div(model_.vocab * model_.hidden, plan_.tensor) : 0;
     const Bytes gradients{std::max(layer, table) * bytes_of(plan_.gradient_dtype)};
-    return plan_.zero == Zero::gradients ? gradients
-                                         : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan_.dtype)};
+    return plan_.zero == Zero::gradients
+               ? gradients
+               : gradients + Bytes{std::max(2 * layer * layer_weight_bytes_, table * weight_bytes(plan_.dtype))};
   }
 
   /// Returns the moment at which activations and gradients together need the most memory. The first backward pass of a
@@ -357,6 +367,7 @@ class StageMemories {
 
   const Transformer& model_;
   const TrainingPlan& plan_;
+  std::int64_t layer_weight_bytes_;                // of a layer's weight
   std::vector<std::vector<LayerRun>> layers_;      // by stage
   std::vector<StageParameters> stage_parameters_;  // by stage
   ByKind<NumberOfKind> parameters_{[this](const LayerKind& kind) { return parameters_on_gpu(model_, plan_, kind); }};
@@ -367,13 +378,13 @@ class StageMemories {
 
 }  // namespace
 
-StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, Fp8Weights fp8_weights) {
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
-  return StageMemories(model, plan).of(stage);
+  return StageMemories(model, plan, fp8_weights).of(stage);
 }
 
-StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan) {
-  StageMemories memories(model, plan);
+StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan, Fp8Weights fp8_weights) {
+  StageMemories memories(model, plan, fp8_weights);
   StepMemory largest;
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
     const StepMemory memory = memories.of(stage);

@@ -22,6 +22,12 @@ struct StepMemory {
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 
+/// How the weights of fp8 GEMMs are held, and gathered by replicas.
+enum class Fp8Weights : std::uint8_t {
+  wide,   ///< in 16 bits, or in 8 bits by row and again by column
+  narrow  ///< in 8 bits
+};
+
 /// Returns the activations that one layer keeps for its backward pass, for one micro-batch on one GPU. Source:
 /// Korthikanti et al. 2022, table 2, with its terms separated so that it also covers grouped queries, gated MLPs, a
 /// fused core and no dropout. Bytes per token, with hidden size h, H heads and K kv heads of width d, sequence length
@@ -79,7 +85,8 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 /// Returns the memory of a stage in mixed precision (Rajbhandari et al. 2020, section 3.1). Requires a possible plan
 /// and 0 <= stage < pipeline.
 /// - Weights and gradients have their dtypes; the optimizer takes 12 bytes per parameter (Adam) or 8 (SGD). `zero`
-///   decides which of these the replicas share.
+///   decides which of these the replicas share. With narrow fp8 weights, all parameters of layers have 8 bits, among
+///   them norms, biases and routers, which are few; embedding and logits keep 16 bits.
 /// - Shared weights are gathered for two layers at a time.
 /// - Shared gradients are whole for one layer, or for embedding or logits if these are larger, until they are
 ///   scattered. Gradients that are first summed over several micro-batches (see TrainingPlan::scatters_each_pass) are
@@ -89,9 +96,11 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
 /// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the logits (their section
 ///   4.3), or under full recomputation the recomputed layer if that is larger.
-StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
+StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
+                       Fp8Weights fp8_weights = Fp8Weights::wide);
 
 /// Returns the memory of the stage that needs the most.
-StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan);
+StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan,
+                               Fp8Weights fp8_weights = Fp8Weights::wide);
 
 }  // namespace commfuse

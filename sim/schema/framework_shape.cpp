@@ -41,6 +41,7 @@ Shape kernels() {
               optional({"attention_time", map(std::move(by_generation)),
                         "Time of fused attention relative to the hardware file's, by generation of GPUs"}),
               {"fused_accumulation", boolean(), "GEMMs of weight gradients accumulate into 32-bit sums"},
+              optional({"narrow_weights", boolean(), "Weights of fp8 GEMMs are held and gathered in 8 bits"}),
               {"loss_bytes", number(4.0, 1000.0),
                "Memory traffic of the loss per 16-bit logit, forward and backward together"}});
 }

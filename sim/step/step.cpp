@@ -478,6 +478,12 @@ Machine resized(Machine machine, const TrainingPlan& plan) {
   return machine;
 }
 
+Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine) {
+  const auto& nccl = machine.link.collective.nccl;
+  const bool reads_any_layout = nccl != nullptr && nccl->tuning.generation == NcclGeneration::blackwell;
+  return framework.narrows_weights && reads_any_layout ? Fp8Weights::narrow : Fp8Weights::wide;
+}
+
 namespace {
 
 void require_possible_latent(const StepPoint& point) {
@@ -534,7 +540,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const Recompute recomputed =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
   prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
-  prediction.memory = largest_step_memory(*point.model, plan);
+  prediction.memory = largest_step_memory(*point.model, plan, fp8_weights_of(point.framework, *point.machine));
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }

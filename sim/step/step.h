@@ -50,6 +50,12 @@ Machine resized(Machine machine, const TrainingPlan& plan);
 /// among ranks).
 void require_possible(const StepPoint& point);
 
+/// Returns how the framework holds the weights of fp8 GEMMs on the machine's GPUs. Before Blackwell, fp8 GEMMs read
+/// their operands only along k (TransformerEngine, is_non_tn_fp8_gemm_supported), so a weight of 8 bits has a
+/// transposed copy, which the gradient of the input reads: both together take as much as 16 bits. (Blackwell's
+/// workstation GPUs read like Hopper, but no framework file is for them.)
+Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine);
+
 /// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every
 /// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point without an
 /// implementation of its own (StepPoint::implemented).

@@ -279,8 +279,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   require_possible(point);
   tuning.plans = plans.size();
   const double limit = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
+  const Fp8Weights fp8_weights = fp8_weights_of(space.framework, *space.machine);
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > limit;
+    return static_cast<double>(largest_step_memory(*space.model, plan, fp8_weights).total().count) > limit;
   });
   tuning.fitting = plans.size();
   if (plans.empty()) {

@@ -298,6 +298,14 @@ TEST_F(FrameworkTest, MissingKeysAreNamed) {
             "./loom.yaml:15:3: missing key 'overlap' in 'tensor_parallel'; add it, as in \"overlap: none\"");
 }
 
+TEST_F(FrameworkTest, WeightsAreWideUnlessAFileNarrowsThem) {
+  constexpr std::string_view last_kernel = "  loss_bytes: 14\n";
+  EXPECT_FALSE(loaded(loom_framework).narrows_weights);
+  EXPECT_TRUE(loaded(with(last_kernel, "  loss_bytes: 14\n  narrow_weights: true\n")).narrows_weights);
+  EXPECT_EQ(refusal(last_kernel, "  loss_bytes: 14\n  narrow_weights: 8\n"),
+            "./loom.yaml:14:19: '8' is neither true nor false; write true or false");
+}
+
 TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("value: 21 us", "value: 21"),
             "./loom.yaml:5:18: '21' is not a time; write a number and a unit, as in \"5 us\"");

@@ -240,6 +240,36 @@ TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
             4 * large_vocabulary.vocab * large_vocabulary.hidden);
 }
 
+// Embedding and logits of 1000 x 1024 and the last norm keep 16 bits.
+TEST(StepMemory, HoldsNarrowWeightsOfFp8LayersIn8Bits) {
+  const Transformer model{
+      .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
+  TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16, .dtype = DType::fp8};
+  const std::int64_t layer = parameters_on_gpu(model, plan, dense_layer);
+  const std::int64_t around = 2 * 1000 * 1024 + 1024;
+  ASSERT_EQ(parameters_on_gpu(model, plan, 0), 4 * layer + around);
+  const StepMemory narrow = step_memory(model, plan, 0, Fp8Weights::narrow);
+  EXPECT_EQ(narrow.weights.count, (4 * layer + 2 * around) / 8);
+  EXPECT_EQ(narrow.gathered.count, 2 * layer + 4 * layer);  // weights of two layers; gradients of one, in 32 bits
+  const StepMemory wide = step_memory(model, plan, 0);
+  EXPECT_EQ(wide.weights.count, 2 * (4 * layer + around) / 8);
+  EXPECT_EQ(wide.gathered.count, 2 * 2 * layer + 4 * layer);
+  EXPECT_EQ(wide.activations, narrow.activations);
+  plan.zero = Zero::optimizer;
+  EXPECT_EQ(largest_step_memory(model, plan, Fp8Weights::narrow).weights.count, 4 * layer + 2 * around);
+  plan.dtype = DType::bf16;
+  EXPECT_EQ(largest_step_memory(model, plan, Fp8Weights::narrow).weights.count, 2 * (4 * layer + around));
+}
+
+TEST(StepMemory, HoldsNarrowWeightsOfExpertsIn8Bits) {
+  Transformer mixture = small_mixture();
+  mixture.tied_embeddings = true;
+  const TrainingPlan plan{.data = 4, .expert = 4, .zero = Zero::optimizer, .global_batch = 4, .dtype = DType::fp8};
+  const std::int64_t around = 32000 * 1024 + 1024;
+  EXPECT_EQ(step_memory(mixture, plan, 0, Fp8Weights::narrow).weights.count,
+            parameters_on_gpu(mixture, plan, 0) + around);
+}
+
 TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
   const Transformer model{
       .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};

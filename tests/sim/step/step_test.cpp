@@ -322,6 +322,13 @@ TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
   EXPECT_EQ(sharded.memory.optimizer.count, (replicated.memory.optimizer.count + 7) / 8);
 }
 
+TEST(Fp8WeightsOfFrameworks, NeedATransposedCopyBeforeBlackwell) {
+  const Framework narrowing = load_framework("megatron-bridge");
+  EXPECT_EQ(fp8_weights_of(narrowing, load_machine("gb200")), Fp8Weights::narrow);
+  EXPECT_EQ(fp8_weights_of(narrowing, load_machine("h100-sxm")), Fp8Weights::wide);
+  EXPECT_EQ(fp8_weights_of(load_framework("megatron-lm"), load_machine("gb200")), Fp8Weights::wide);
+}
+
 TEST_F(StepTest, ExceedingTheMemoryIsAResult) {
   const StepPrediction prediction = predict(load_model("megatron-22b"), {.global_batch = 1});
   EXPECT_FALSE(prediction.fits);
