@@ -212,8 +212,11 @@ std::vector<StageParameters> parameters_by_stage(const Transformer& model, const
   const std::int64_t logits =
       model.tied_embeddings && !is_one_stage ? model.vocab * model.hidden : model_parameters.logits;
   stages.front().embedding = ceil_div(model_parameters.embedding, plan.tensor);
-  stages.front().whole += stages.front().embedding;
-  stages.back().whole += ceil_div(logits, plan.tensor) + model_parameters.final_norm;
+  stages.front().around_layers = stages.front().embedding;
+  stages.back().around_layers += ceil_div(logits, plan.tensor) + model_parameters.final_norm;
+  for (StageParameters& stage : stages) {
+    stage.whole += stage.around_layers;
+  }
   return stages;
 }
 
@@ -272,12 +275,12 @@ class StageMemories {
     const auto shared_from = [&](Zero zero, std::int64_t bytes) {
       return shared(zero, Bytes{other_parameters * bytes}, Bytes{experts * bytes});
     };
-    const std::int64_t in_layers = parameters_.sum(layers(stage)) - experts;
+    const std::int64_t around_layers = stage_parameters(stage).around_layers;
     StepMemory memory;
-    memory.weights =
-        shared(Zero::weights,
-               Bytes{in_layers * layer_weight_bytes_ + (other_parameters - in_layers) * weight_bytes(plan_.dtype)},
-               Bytes{experts * layer_weight_bytes_});
+    memory.weights = shared(
+        Zero::weights,
+        Bytes{(other_parameters - around_layers) * layer_weight_bytes_ + around_layers * weight_bytes(plan_.dtype)},
+        Bytes{experts * layer_weight_bytes_});
     const bool is_whole = adds_up_whole(plan_);
     const Bytes gradients = is_whole ? Bytes{(other_parameters + experts) * bytes_of(plan_.gradient_dtype)}
                                      : shared_from(Zero::gradients, bytes_of(plan_.gradient_dtype));

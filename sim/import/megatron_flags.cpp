@@ -129,7 +129,7 @@ constexpr std::array unsupported_flags{
     Unsupported{"first_last_layers_bf16", "all layers have the dtype"},
     Unsupported{"fp8_dot_product_attention", "the attention core has 16 bits"},
     Unsupported{"fp8_multi_head_attention", "the attention core has 16 bits"},
-    Unsupported{"fp8_param*", "weights are kept and gathered in 16 bits"},
+    Unsupported{"fp8_param*", "the framework decides whether weights have 8 or 16 bits"},
     Unsupported{"window_size", "attention is full"},
     Unsupported{"window_attn_skip_freq", "attention is full"},
     Unsupported{"experimental_attention_variant", "attention is full"},

@@ -62,7 +62,10 @@ Stream followed_by(Stream stream, Duration communication) {
 struct ParameterCounts {
   std::int64_t others = 0;
   std::int64_t experts = 0;
-  [[nodiscard]] ParameterCounts over(std::int64_t parts) const { return {others / parts, experts / parts}; }
+  std::int64_t around_layers = 0;  ///< those of `others` in the embedding, the logits and the norm before them
+  [[nodiscard]] ParameterCounts over(std::int64_t parts) const {
+    return {others / parts, experts / parts, around_layers / parts};
+  }
 };
 
 class Step {
@@ -289,7 +292,7 @@ class Step {
   [[nodiscard]] ParameterCounts parameters_on(std::int64_t stage) const {
     const StageParameters& parameters = parameters_[static_cast<std::size_t>(stage)];
     const std::int64_t experts = plan_.expert > 1 ? parameters.experts : 0;
-    return {parameters.whole - experts, experts};
+    return {parameters.whole - experts, experts, parameters.around_layers};
   }
 
   [[nodiscard]] std::int64_t layers_on(std::int64_t stage) const {
@@ -325,12 +328,14 @@ class Step {
   /// Returns the embedding's parameters on a GPU of the stage. No kernel of a step hides their exchanges: the first
   /// pass needs them first, and their gradients become final last.
   [[nodiscard]] ParameterCounts embedding_parameters(std::int64_t stage) const {
-    return {parameters_[static_cast<std::size_t>(stage)].embedding, 0};
+    const std::int64_t embedding = parameters_[static_cast<std::size_t>(stage)].embedding;
+    return {embedding, 0, embedding};
   }
 
   [[nodiscard]] ParameterCounts without_embedding(std::int64_t stage) const {
     ParameterCounts parameters = parameters_on(stage);
     parameters.others -= embedding_parameters(stage).others;
+    parameters.around_layers -= embedding_parameters(stage).around_layers;
     return parameters;
   }
 
@@ -340,22 +345,27 @@ class Step {
     return without_embedding(stage).over(layers_on(stage));
   }
 
-  /// Returns the time to gather weights in 16 bits.
+  /// Returns the time to gather weights in 16 bits, or those of layers in 8 bits. Before Blackwell, each GPU transposes
+  /// narrow weights itself.
   [[nodiscard]] Duration all_gather(const ParameterCounts& parameters) const {
-    return both(&Group::all_gather, DType::bf16, parameters);
+    const bool is_narrow = plan_.dtype == DType::fp8 && point_.framework.narrows_weights;
+    const DType of_layers = is_narrow ? DType::fp8 : DType::bf16;
+    const Bytes others =
+        in(of_layers, parameters.others - parameters.around_layers) + in(DType::bf16, parameters.around_layers);
+    return both(&Group::all_gather, others, in(of_layers, parameters.experts));
   }
   /// Returns the time to scatter gradients.
   [[nodiscard]] Duration reduce_scatter(const ParameterCounts& parameters) const {
-    return both(&Group::reduce_scatter, plan_.gradient_dtype, parameters);
+    return both(&Group::reduce_scatter, in(plan_.gradient_dtype, parameters.others),
+                in(plan_.gradient_dtype, parameters.experts));
   }
   [[nodiscard]] Duration all_reduce(const ParameterCounts& parameters) const {
-    return both(&Group::all_reduce, plan_.gradient_dtype, parameters);
+    return both(&Group::all_reduce, in(plan_.gradient_dtype, parameters.others),
+                in(plan_.gradient_dtype, parameters.experts));
   }
-  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype,
-                              const ParameterCounts& parameters) const {
-    const Duration others =
-        parameters.others == 0 ? Duration::zero() : (replicas_.*collective)(in(dtype, parameters.others));
-    return parameters.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, parameters.experts));
+  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, Bytes others, Bytes experts) const {
+    const Duration time = others.count == 0 ? Duration::zero() : (replicas_.*collective)(others);
+    return experts.count == 0 ? time : time + (expert_replicas_.*collective)(experts);
   }
   static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
 

@@ -225,6 +225,24 @@ TEST_F(StepTest, TheFirstStageExchangesTheEmbeddingLast) {
                                                            replicas.all_gather(Bytes{2 * stages[0].embedding}));
 }
 
+TEST_F(StepTest, NarrowWeightsOfLayersAreGatheredIn8Bits) {
+  const Machine machine = load_machine("h100-sxm");
+  const TrainingPlan plan{
+      .data = 8, .zero = Zero::optimizer, .global_batch = 8, .dtype = DType::fp8, .overlap_gradients = false};
+  const auto exchanged = [&](bool narrow) {
+    framework_.narrows_weights = narrow;
+    const StepPoint point{.model = &small, .machine = &machine, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine);
+    return predict_step(point, sites).parts.gradients;
+  };
+  const Group replicas = group_of(machine, {.stride = 1, .ranks = 8, .gpus = 8});
+  const StageParameters all_parameters = parameters_by_stage(small, plan).front();
+  const std::int64_t in_layers = all_parameters.whole - all_parameters.around_layers;
+  EXPECT_EQ(all_parameters.around_layers, parameters_of(small).embedding + parameters_of(small).logits + small.hidden);
+  EXPECT_EQ(exchanged(false) - exchanged(true), replicas.all_gather(Bytes{2 * all_parameters.whole}) -
+                                                    replicas.all_gather(Bytes{2 * all_parameters.whole - in_layers}));
+}
+
 TEST_F(StepTest, GathersForFp8GemmsHaveEightBits) {
   // Without waits for the host, slow links lengthen a layer exactly by the time that they add to its collectives.
   framework_.issue.value = {};
