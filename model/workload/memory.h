@@ -70,7 +70,7 @@ struct StageParameters {
   std::int64_t whole = 0;      ///< parameters_on_gpu.
   std::int64_t experts = 0;    ///< Only routed experts: experts_on_gpu.
   std::int64_t embedding = 0;  ///< Only the embedding of the first stage.
-  /// Those outside of layers: the embedding of the first stage, logits and the norm before them on the last.
+  /// Outside of layers: the embedding of the first stage, and logits and the norm before them on the last stage.
   std::int64_t around_layers = 0;
 };
 /// Returns the parameters of every stage, in order, in about the time that one stage takes.

@@ -62,7 +62,7 @@ Stream followed_by(Stream stream, Duration communication) {
 struct ParameterCounts {
   std::int64_t others = 0;
   std::int64_t experts = 0;
-  std::int64_t around_layers = 0;  ///< those of `others` in the embedding, the logits and the norm before them
+  std::int64_t around_layers = 0;  ///< The part of `others` that belongs to no layer: StageParameters::around_layers.
   [[nodiscard]] ParameterCounts over(std::int64_t parts) const {
     return {others / parts, experts / parts, around_layers / parts};
   }
