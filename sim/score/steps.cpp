@@ -194,18 +194,23 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   return *best;
 }
 
-/// Scores a time of a row against a predicted step. The measured step ran, so it fitted into memory, except for
-/// activations that it kept elsewhere.
+/// How a measured step shows that its plan fits into memory.
+enum class MemoryFact : std::uint8_t {
+  fitted,  ///< It ran, with everything in the GPU's memory.
+  none     ///< It kept a part of its activations elsewhere, which no plan expresses.
+};
+
+/// Scores a time of a row against a predicted step.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
-                std::string_view part, Bytes offloaded = {}) {
+                std::string_view part, MemoryFact fact = MemoryFact::fitted) {
   if (!answer.step) {
     tally.skip(answer.why_not);
     return false;
   }
   const bool scored = tally.score(row, *answer.machine, held_out,
                                   {{1e6 * measured_seconds, to_microseconds(answer.step->time), std::span(&part, 1)}});
-  if (scored) {
-    tally.also_memory_fact(answer.step->memory.total() <= answer.machine->accelerator.hbm_capacity + offloaded);
+  if (scored && fact == MemoryFact::fitted) {
+    tally.also_memory_fact(answer.step->fits);
   }
   return scored;
 }
@@ -440,31 +445,26 @@ double first_amount(Row& row, const Column& column) {
   return 1.0;
 }
 
-/// Layers whose activations a recipe keeps in the host's memory: cpu_offloading_num_layers in
+/// Recipes that keep activations of some layers in the host's memory: those with cpu_offloading_num_layers in
 /// scripts/performance/configs of Megatron-Bridge, for fp8 and weights that replicas share (use_megatron_fsdp). Other
-/// recipes of the table keep all activations on the GPU. Later files have 92 layers for the 405B model.
-struct OffloadedLayers {
+/// recipes of the table keep all activations on the GPU.
+struct OffloadingRecipe {
   std::string_view model;
   std::string_view gpu;
-  std::int64_t layers;
 };
-constexpr std::array offloaded_layers{OffloadedLayers{"llama-3.1-70b", "GB300", 20},
-                                      OffloadedLayers{"llama-3.1-70b", "GB200", 40},
-                                      OffloadedLayers{"llama-3.1-405b", "GB200", 95}};
+constexpr std::array offloading_recipes{OffloadingRecipe{"llama-3.1-70b", "GB300"},
+                                        OffloadingRecipe{"llama-3.1-70b", "GB200"},
+                                        OffloadingRecipe{"llama-3.1-405b", "GB200"}};
 
 constexpr std::string_view remark_on_offloading =
     "Recipes of large models that shard weights keep the activations of 20 to 95 layers in the host's memory "
-    "(cpu_offloading_num_layers): they need no memory of the GPU here, and their transfers are not predicted. ";
+    "(cpu_offloading_num_layers), so they do not show what fits on the GPU; their transfers are not predicted. ";
 
-/// Returns the activations that the recipe of a step keeps in the host's memory.
-Bytes offloaded_by_recipe(const StepCase& step, const Machine& machine) {
-  const auto* const recipe = std::ranges::find_if(offloaded_layers, [&](const OffloadedLayers& candidate) {
-    return candidate.model == step.model.name && candidate.gpu == machine.accelerator.name;
-  });
-  if (step.plan.zero != Zero::weights || step.plan.dtype != DType::fp8 || recipe == offloaded_layers.end()) {
-    return {};
-  }
-  return recipe->layers * layer_activations(step.model, step.plan, dense_layer);
+bool keeps_activations_in_host_memory(const StepCase& step, const Machine& machine) {
+  return step.plan.zero == Zero::weights && step.plan.dtype == DType::fp8 &&
+         std::ranges::any_of(offloading_recipes, [&](const OffloadingRecipe& recipe) {
+           return recipe.model == step.model.name && recipe.gpu == machine.accelerator.name;
+         });
 }
 
 /// Reads a table of NVIDIA's recipes, row by row.
@@ -581,7 +581,7 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tokens_s_gpu");
   Recipes recipes(table, context);
   StepScorer scorer(context);
-  bool has_offloaded = false;
+  bool has_offloading = false;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     if (!row.is_sound()) {
@@ -600,18 +600,18 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
     const TrainingPlan& plan = recipe.step.plan;
     const double seconds =
         static_cast<double>(plan.global_batch * plan.seq) / (tokens * static_cast<double>(plan.gpus()));
-    const Bytes offloaded = offloaded_by_recipe(recipe.step, *recipe.node.machine);
-    has_offloaded = has_offloaded || offloaded.count > 0;
+    const bool offloads = keeps_activations_in_host_memory(recipe.step, *recipe.node.machine);
+    has_offloading = has_offloading || offloads;
     score_step(
         tally, row, scorer.predict(recipe.step, recipe.node, table.comment("hardware")), seconds, true,
         fmt::format("{}, {}", recipe.step.model.experts ? "experts" : "dense", recipes.is_bf16(row) ? "bf16" : "fp8"),
-        offloaded);
+        offloads ? MemoryFact::none : MemoryFact::fitted);
   }
   tally.result().remarks.push_back(remark_on(recipes.framework()) +
                                    "GEMMs of layers are in fp8, and so are the tensors that tensor ranks gather for "
                                    "them outside of rings; activations, sums and logits have 16 bits; conversions are "
                                    "priced where the fit of the GEMMs includes them. Nothing is recomputed. " +
-                                   (has_offloaded ? std::string(remark_on_offloading) : "") + remark_on_spread());
+                                   (has_offloading ? std::string(remark_on_offloading) : "") + remark_on_spread());
 }
 
 /// Scores Korthikanti et al. 2022, table 4: the forward and backward pass of one layer of the 22B model, which has 64
