@@ -78,6 +78,7 @@ class LentDriver final : public Driver {
   void launch(StreamId stream, GraphId graph) override { fake_.launch(stream, graph); }
   void label(std::uint64_t id) override { fake_.label(id); }
   void begin_trace() override { fake_.begin_trace(); }
+  void drop_trace() override { fake_.drop_trace(); }
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override { return fake_.end_trace(); }
 
  private:

@@ -50,6 +50,7 @@ class CountingDriver final : public Driver {
   void launch(StreamId stream, GraphId graph) override;
   void label(std::uint64_t id) override { label_ = id; }
   void begin_trace() override { spans_.clear(); }
+  void drop_trace() override {}
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override { return spans_; }
 
  private:

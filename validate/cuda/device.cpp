@@ -91,6 +91,33 @@ void ClosedGate::open() {
   }
 }
 
+Capture::~Capture() {
+  if (!open_) {
+    return;
+  }
+  try {
+    static_cast<void>(driver_.end_capture());
+  } catch (const std::exception&) {  // what failed has also ended the capture
+  }
+}
+
+GraphId Capture::end() {
+  open_ = false;
+  return driver_.end_capture();
+}
+
+Trace::~Trace() {
+  if (open_) {
+    driver_.drop_trace();
+  }
+}
+
+std::vector<DeviceSpan> Trace::end() {
+  std::vector<DeviceSpan> spans = driver_.end_trace();
+  open_ = false;
+  return spans;
+}
+
 Allocation::~Allocation() {
   try {
     driver_.release(at_);

@@ -66,6 +66,34 @@ class ClosedGate {
   bool closed_ = true;
 };
 
+/// A capture that the destructor ends if end() was not called. A capture left open would forbid every later allocation.
+class Capture {
+ public:
+  Capture(Driver& driver, StreamId origin) : driver_(driver) { driver_.begin_capture(origin); }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture();
+  [[nodiscard]] GraphId end();
+
+ private:
+  Driver& driver_;
+  bool open_ = true;
+};
+
+/// A trace that the destructor drops if end() was not called. A trace left open would slow down later measurements.
+class Trace {
+ public:
+  explicit Trace(Driver& driver) : driver_(driver) { driver_.begin_trace(); }
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+  ~Trace();
+  [[nodiscard]] std::vector<DeviceSpan> end();
+
+ private:
+  Driver& driver_;
+  bool open_ = true;
+};
+
 /// Device memory that the destructor frees.
 class Allocation {
  public:

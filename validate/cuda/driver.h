@@ -249,8 +249,10 @@ class Driver {
 
   /// Gives this label to work that is launched from now on.
   virtual void label(std::uint64_t id) = 0;
-  /// Discards a trace that was begun and never ended, which a failed run leaves behind.
+  /// Drops a trace that was begun and never ended.
   virtual void begin_trace() = 0;
+  /// Ends a trace without its spans and without waiting for the device, which may be stuck. Traced work is slower.
+  virtual void drop_trace() = 0;
   /// Returns the spans of everything that ended since begin_trace().
   [[nodiscard]] virtual std::vector<DeviceSpan> end_trace() = 0;
 

@@ -83,9 +83,9 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
   const LaunchMode mode = options.traced && issue_.mode == LaunchMode::graph ? LaunchMode::stream : issue_.mode;
   const StreamId origin = streams.front();
   if (mode == LaunchMode::graph && !graph_) {
-    driver().begin_capture(origin);
+    Capture capture(driver(), origin);
     framed(streams, 1);
-    graph_ = driver().end_capture();
+    graph_ = capture.end();
   }
   static_cast<void>(device_.timed_event(1));  // both events are made before the gate closes
   if (issue_.cold_level2) {
@@ -127,8 +127,9 @@ Execution GpuExecutor::run(const RunOptions& options) {
   if (used_streams.empty()) {
     return {};
   }
+  std::optional<Trace> trace;
   if (options.traced) {
-    driver().begin_trace();
+    trace.emplace(driver());
   }
   issue_all(used_streams, options);
   finish();
@@ -137,8 +138,8 @@ Execution GpuExecutor::run(const RunOptions& options) {
         "the gate opened before everything was issued, so the time is invalid; issue by graph or stream");
   }
   Execution result{.makespan = driver().elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
-  if (options.traced) {
-    result.timeline = device_timeline(driver().end_trace(), ops_by_step(), options.iterations);
+  if (trace) {
+    result.timeline = device_timeline(trace->end(), ops_by_step(), options.iterations);
   }
   return result;
 }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <optional>
 #include <stdexcept>
 
 namespace commfuse::validate::probing {
@@ -55,6 +57,18 @@ std::vector<double> gated_samples(Device& device, const ProbeOptions& options, c
                                   int parts) {
   run_without_gate(device, issue);
   return sampled(options, [&] { return behind_gate(device, issue) / parts; });
+}
+
+std::vector<DeviceSpan> spans_if_traced(Device& device, const std::function<void()>& issue) {
+  std::optional<Trace> trace;
+  try {
+    trace.emplace(device.driver());
+  } catch (const std::runtime_error& error) {
+    fmt::print(stderr, "kernels and copies cannot be traced: {}\n", error.what());
+    return {};
+  }
+  run_without_gate(device, issue);
+  return trace->end();
 }
 
 std::size_t turns_for(Device& device, Bytes bytes) {

@@ -32,6 +32,9 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
+/// Returns the spans of work that was issued before; without a tracer returns none, and writes the reason to stderr.
+std::vector<DeviceSpan> spans_if_traced(Device& device, const std::function<void()>& issue);
+
 /// Returns the number of sets of matrices to alternate between, so that no GEMM finds its factors in the
 /// second-level cache. A GEMM touches `bytes`, and all sets together are more than twice the size of the cache. At
 /// most 64, so factors of small GEMMs may stay in the cache.

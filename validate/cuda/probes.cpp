@@ -28,6 +28,7 @@ using probing::probe_attention;
 using probing::probe_fused_attention;
 using probing::run_without_gate;
 using probing::sampled;
+using probing::spans_if_traced;
 using probing::turns_for;
 
 /// Length of a chain: long enough to make its start and end negligible, and short enough to fit behind a gate.
@@ -86,9 +87,9 @@ std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) 
   rows.push_back({.probe = "kernel_gap", .samples = samples_per_kernel(one_stream)});
   rows.push_back({.probe = "event_wake", .samples = samples_per_kernel(two_streams)});
   for (const bool across_streams : {false, true}) {
-    driver.begin_capture(a);
+    Capture capture(driver, a);
     across_streams ? two_streams() : one_stream();
-    const GraphId graph = driver.end_capture();
+    const GraphId graph = capture.end();
     rows.push_back({.probe = across_streams ? "graph_wake" : "graph_node",
                     .samples = samples_per_kernel([&] { driver.launch(a, graph); })});
   }
@@ -381,10 +382,8 @@ std::vector<ProbeRow> probe_engines(Device& device, const ProbeOptions& options)
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
     run_without_gate(device, issue);  // so that nothing is created while the trace runs
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
-    driver.begin_trace();
-    run_without_gate(device, issue);
     ProbeRow engine{.probe = "copy_engine", .parameters = parameters, .unit = "share"};
-    for (const DeviceSpan& span : driver.end_trace()) {
+    for (const DeviceSpan& span : spans_if_traced(device, issue)) {
       engine.samples.push_back(span.by_copy_engine ? 1.0 : 0.0);
     }
     if (!engine.samples.empty()) {  // empty on a device without a tracer
@@ -496,9 +495,9 @@ class SelfMessage {
   /// Returns the tracer's spans of one message.
   std::vector<DeviceSpan> traced() {
     run_without_gate(device_, [&] { issue(); });
-    device_.driver().begin_trace();
+    Trace trace(device_.driver());
     run_without_gate(device_, [&] { issue(); });
-    return device_.driver().end_trace();
+    return trace.end();
   }
 
   static constexpr std::uint64_t label = 7;
@@ -529,9 +528,9 @@ std::vector<double> graph_samples(Device& device, const ProbeOptions& options, N
   SelfMessage message(device, network, one_mib);
   run_without_gate(device, [&] { message.issue(); });
   const StreamId stream = device.stream(0, false);
-  device.driver().begin_capture(stream);
+  Capture capture(device.driver(), stream);
   message.issue();
-  const GraphId graph = device.driver().end_capture();
+  const GraphId graph = capture.end();
   return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
 }
 
@@ -587,7 +586,7 @@ std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
     rows.push_back({.probe = "group_enqueue", .parameters = parameters, .samples = sampled(options, enqueue)});
     rows.push_back({.probe = "self_send", .parameters = parameters, .samples = gated_samples(device, options, issue)});
     ProbeRow grid{.probe = "self_send_ctas", .parameters = parameters, .unit = "ctas"};
-    for (const DeviceSpan& span : message.traced()) {
+    for (const DeviceSpan& span : spans_if_traced(device, issue)) {
       grid.samples.push_back(span.ctas);
     }
     if (!grid.samples.empty()) {

@@ -276,6 +276,7 @@ DeviceFacts FakeDriver::facts() const {
 
 Address FakeDriver::allocate(Bytes bytes) {
   require(open_ || bytes.count == 0, "memory is requested under a closed gate");
+  require(!capture_, "memory is requested during a capture");
   constexpr std::int64_t poisoned = 1 << 24;  // larger blocks are zeros, which cost nothing
   // The block is larger than requested, for alignment and so that addresses differ.
   const std::size_t size = static_cast<std::size_t>(bytes.count) + 512;
@@ -307,6 +308,7 @@ Address FakeDriver::at(const Place& place) const {
 
 void FakeDriver::release(Address at) {
   require(open_, "memory is released under a closed gate");
+  require(!capture_, "memory is released during a capture");
   require(memory_.erase(at) == 1, "released memory was allocated");
   const Lock lock(cluster_.mutex_);
   std::ranges::replace(allocated_, at, Address{0});
@@ -449,7 +451,13 @@ void FakeDriver::recover() {
 
 void FakeDriver::begin_trace() {
   const Lock lock(cluster_.mutex_);
+  require(traces_, "CUPTI was not found");
   trace_.emplace();
+}
+
+void FakeDriver::drop_trace() {
+  const Lock lock(cluster_.mutex_);
+  trace_.reset();
 }
 
 void FakeDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) {

@@ -177,6 +177,10 @@ class FakeDriver final : public Driver {
   void launch(StreamId stream, GraphId graph) override;
   void label(std::uint64_t id) override { label_ = id; }
   void begin_trace() override;
+  void drop_trace() override;
+  /// Makes begin_trace() fail from now on, as on a machine without CUPTI.
+  void refuse_traces() { traces_ = false; }
+  [[nodiscard]] bool is_tracing() const { return trace_.has_value(); }
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
   /// Restores the state that a new context has: no gate is closed, nothing is captured or traced, and no stream has
@@ -244,6 +248,7 @@ class FakeDriver final : public Driver {
   Duration clock_{};  // time of the ops so far, one after another, on any stream
   std::vector<std::string> issued_, issued_apart_;
   bool sets_apart_ = true;
+  bool traces_ = true;
   bool cudnn_ = false;
   bool wrong_ = false;
   std::string attention_by_;

@@ -180,5 +180,86 @@ TEST(Probes, AMessageToTheOwnRankIsTimedWithANetwork) {
   EXPECT_EQ(row_named(rows, "group_enqueue").samples.size(), 2U);
 }
 
+/// A network whose messages cannot be captured.
+class RefusesCaptures final : public Network {
+ public:
+  RefusesCaptures(FakeCluster& cluster, const NetworkOptions& options) : fake_(cluster, 0, 1, options) {}
+  [[nodiscard]] std::string version() const override { return fake_.version(); }
+  [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int ranks() const override { return 1; }
+  [[nodiscard]] std::size_t split(int color) override { return fake_.split(color); }
+  /// The first message of the probe is issued outside the capture, the second inside.
+  void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
+                std::span<const MessageEnd> receives) override {
+    if (++messages_ > 1) {
+      throw std::runtime_error("ncclGroupEnd failed: invalid usage");
+    }
+    fake_.exchange(communicator, stream, sends, receives);
+  }
+  void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
+                  const Panel& out) override {
+    fake_.collective(communicator, stream, kind, in, out);
+  }
+  [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
+  void abort() override {}
+
+ private:
+  test::FakeNetwork fake_;
+  int messages_ = 0;
+};
+
+TEST(Probes, AFailedCaptureIsReportedAndEnds) {
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  ProbeOptions options{.repetitions = 1, .quick = true};
+  options.connect = [&](const NetworkOptions& network) -> std::unique_ptr<Network> {
+    if (network.graphs) {
+      return std::make_unique<RefusesCaptures>(cluster, network);
+    }
+    return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
+  };
+  const std::vector<ProbeRow> rows = stage_named("nccl").run(device, options);
+  EXPECT_EQ(row_named(rows, "captured").samples, std::vector{0.0});
+  EXPECT_EQ(row_named(rows, "windows").samples, std::vector{1.0});  // its memory cannot be allocated in a capture
+  EXPECT_DOUBLE_EQ(row_named(rows, "self_send").samples.at(0), 2.0);
+}
+
+TEST(Probes, WithoutATracerOnlyItsRowsAreMissing) {
+  FakeCluster cluster;
+  cluster.device(0).refuse_traces();
+  Device device(cluster.device(0));
+  ProbeOptions options{.repetitions = 1, .quick = true};
+  options.connect = [&](const NetworkOptions& network) {
+    return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
+  };
+  const auto probes_of = [&](std::string_view stage) {
+    std::set<std::string> probes;
+    for (const ProbeRow& row : stage_named(stage).run(device, options)) {
+      probes.insert(row.probe);
+    }
+    return probes;
+  };
+  EXPECT_EQ(probes_of("engines"), (std::set<std::string>{"copy_by"}));
+  EXPECT_EQ(probes_of("nccl"), (std::set<std::string>{"attributed", "captured", "graph_message", "group_enqueue",
+                                                      "init", "self_send", "windows"}));
+}
+
+TEST(Probes, AnExceptionEndsATraceAndACapture) {
+  FakeCluster cluster;
+  test::FakeDriver& driver = cluster.device(0);
+  Device device(driver);
+  const auto refused = [] { throw std::runtime_error("refused"); };
+  EXPECT_THROW(static_cast<void>(probing::spans_if_traced(device, refused)), std::runtime_error);
+  EXPECT_FALSE(driver.is_tracing());
+  EXPECT_THROW(
+      {
+        const Capture capture(driver, device.stream(0, false));
+        refused();
+      },
+      std::runtime_error);
+  EXPECT_NO_THROW(Allocation(driver, {256}));
+}
+
 }  // namespace
 }  // namespace commfuse::validate

@@ -367,7 +367,7 @@ void CudaDriver::label(std::uint64_t id) {
 }
 
 void CudaDriver::begin_trace() {
-  tracer_.reset();  // ends the trace of a run that failed, because only one tracer may exist at a time
+  tracer_.reset();  // only one tracer may exist at a time
   tracer_ = make_tracer();
 }
 

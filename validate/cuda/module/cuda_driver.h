@@ -73,6 +73,7 @@ class CudaDriver final : public Driver, public NcclDevice {
 
   void label(std::uint64_t id) override;
   void begin_trace() override;
+  void drop_trace() override { tracer_.reset(); }
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
   // Members that NCCL's network needs.
