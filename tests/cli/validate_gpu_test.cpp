@@ -137,6 +137,10 @@ class FirstRunByFakes : public testing::Test {
  protected:
   static constexpr const char* doctor =
       "[ $1 = doctor ] && echo 'cuda       yes: NVIDIA H100 80GB HBM3 (132 multiprocessors, 85 GB), driver' && exit\n";
+  static constexpr const char* doctor_of_two_gpus =
+      "[ $1 = doctor ] && echo 'cuda       yes: NVIDIA H100 80GB HBM3 (132 multiprocessors, 85 GB), driver; NVIDIA "
+      "H100 "
+      "80GB HBM3 (132 multiprocessors, 85 GB), driver' && exit\n";
   static constexpr const char* dry_run =
       "case \" $* \" in *' --dry-run '*)\n"
       "  echo $* >>\"$FIRST_RUN_PROGRAMS/../dry_runs\"\n"
@@ -183,6 +187,7 @@ class FirstRunByFakes : public testing::Test {
 
 TEST_F(FirstRunByFakes, AllStagesFinishAndWriteAtMostEightFiles) {
   program("compute-sanitizer", "shift 4; exec \"$@\"");
+  program("commfuse-validate", std::string(doctor_of_two_gpus) + dry_run + answer);
   const Outcome outcome = first_run("run");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::size_t ended = 0;
@@ -190,14 +195,65 @@ TEST_F(FirstRunByFakes, AllStagesFinishAndWriteAtMostEightFiles) {
     EXPECT_EQ(outcome.err.substr(at, 9), ": exit 0 ") << outcome.err;
     EXPECT_NE(outcome.err.find(" s, budget ", at), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(ended, 17U) << outcome.err;
-  EXPECT_TRUE(prints(outcome, "17 stages done, 0 failed, 0 cannot run here, 0 left for the next call")) << outcome.err;
+  EXPECT_EQ(ended, 18U) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "18 stages done, 0 failed, 0 cannot run here, 0 left for the next call")) << outcome.err;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("bundle")) {
     EXPECT_TRUE(entry.is_regular_file()) << entry.path();
   }
   EXPECT_LE(files_in("bundle"), 8);
   EXPECT_EQ(std::ranges::count(contents_of("bundle/predictions.jsonl"), '\n'), 15);  // Three shapes at five paces.
   EXPECT_NE(contents_of("bundle/log.txt").find("tests --gtest_filter=Cuda*\n"), std::string::npos);
+}
+
+TEST_F(FirstRunByFakes, SeveralGpusRunAProcessEach) {
+  const std::string note =
+      "echo \"$RANK of $WORLD_SIZE, visible: $CUDA_VISIBLE_DEVICES: $*\" >>\"$FIRST_RUN_PROGRAMS/../calls\"\n";
+  program("commfuse-validate", std::string(doctor_of_two_gpus) + dry_run + note + answer);
+  const Outcome outcome = first_run("run", "CUDA_VISIBLE_DEVICES=3,5 FIRST_RUN_STAGES='launch gpus'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string calls = contents_of("calls");
+  EXPECT_NE(calls.find(" of , visible: 3: probe --stage launch "), std::string::npos) << calls;
+  EXPECT_NE(calls.find(" of , visible: 3,5: links --copies all --both-ways "), std::string::npos) << calls;
+  for (const std::string rank : {"0", "1"}) {
+    for (const std::string executor : {"nccl", "cuda-peer"}) {
+      for (const std::string command : {"check", "links", "run"}) {
+        const std::string call = rank + " of 2, visible: 3,5: " + command + " --executor " + executor + " ";
+        EXPECT_NE(calls.find(call), std::string::npos) << call << calls;
+      }
+    }
+  }
+  EXPECT_EQ(run_program("tar -tzf bundle/records.tgz records/gpus/copies.json records/gpus/predictions-down.json "
+                        "records/gpus/links-nccl.json records/gpus/gate_up-cuda-peer.json")
+                .code,
+            0);
+}
+
+TEST_F(FirstRunByFakes, APartThatFailsOnSeveralGpusFailsItsStage) {
+  // Exit code 4 of links names a slow link, which is a finding.
+  program("commfuse-validate",
+          std::string(doctor_of_two_gpus) + dry_run +
+              "case \"$RANK $*\" in '1 run --executor nccl'*) exit 1 ;; *links*) exit 4 ;; esac\n" + answer);
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=gpus");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(prints(outcome, "gpus: exit 1 after ")) << outcome.err;
+  EXPECT_TRUE(prints(outcome, ": failed: gate_up with nccl,down with nccl\n")) << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, OneGpuLeavesOutTheStageOfSeveral) {
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=gpus");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(prints(outcome, "budget 180 s: there is one GPU, and this stage needs several\n")) << outcome.err;
+}
+
+/// nvidia-smi as a fake that logs a line and waits.
+TEST_F(FirstRunByFakes, ClocksAreLoggedUntilTheCallEnds) {
+  program(
+      "nvidia-smi",
+      "case $* in *--loop=5*) echo \"$$\" >\"$FIRST_RUN_PROGRAMS/../watcher\"; echo '0, 1980 MHz'; exec sleep 60 ;; "
+      "esac");
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=predictions").code, 0);
+  EXPECT_EQ(run_program("tar -xzOf bundle/records.tgz records/clocks.csv").out, "0, 1980 MHz\n");
+  EXPECT_NE(run_program("kill -0 $(cat watcher)").code, 0) << "nvidia-smi still runs";
 }
 
 TEST_F(FirstRunByFakes, PredictionsAreOneObjectPerLine) {

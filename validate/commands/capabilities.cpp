@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
@@ -23,6 +25,7 @@ namespace commfuse::validate {
 namespace {
 
 constexpr int threads = 8;
+constexpr std::string_view unusable_mark = "; these cannot be used: ";
 
 /// If sleeping threads wake up later than this, emulated runs need more dilation.
 constexpr Duration max_oversleep = std::chrono::microseconds(500);
@@ -75,17 +78,11 @@ std::string cuda_in_words(const CudaPlugin& plugin) {
   if (!plugin.usable()) {
     return "no: " + plugin.missing;
   }
-  std::vector<std::string> devices;
-  for (int device = 0; device < plugin.module->devices(); ++device) {
-    try {
-      const DeviceFacts facts = plugin.module->open(device)->facts();
-      const std::optional<DeviceState> state = device_state(facts.uuid);
-      devices.push_back(device_in_words(facts) + (state ? ", " + in_words(*state) : ""));
-    } catch (const std::runtime_error& error) {
-      return fmt::format("no: GPU {}: {}", device, error.what());
-    }
-  }
-  return fmt::format("yes: {}", fmt::join(devices, "; "));
+  return gpus_in_words(plugin.module->devices(), [&](int device) {
+    const DeviceFacts facts = plugin.module->open(device)->facts();
+    const std::optional<DeviceState> state = device_state(facts.uuid);
+    return device_in_words(facts) + (state ? ", " + in_words(*state) : "");
+  });
 }
 
 std::string nccl_in_words(const CudaPlugin& plugin) {
@@ -112,6 +109,10 @@ Capability gpu_capability(std::string name, std::string text) {
     capability.status = HealthStatus::unknown;
     capability.wrong = "GPU executors cannot run here";
     capability.remedy = "none needed without a GPU; otherwise do what the finding says (docs/cluster.md)";
+  } else if (capability.text.find(unusable_mark) != std::string::npos) {
+    capability.status = HealthStatus::warn;
+    capability.wrong = "some GPUs cannot be used";
+    capability.remedy = "look for their processes and errors in nvidia-smi, or choose others by CUDA_VISIBLE_DEVICES";
   }
   return capability;
 }
@@ -131,6 +132,23 @@ Capability configs() {
 }
 
 }  // namespace
+
+std::string gpus_in_words(int gpus, const std::function<std::string(int gpu)>& describe) {
+  std::vector<std::string> usable;
+  std::vector<std::string> failures;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    try {
+      usable.push_back(describe(gpu));
+    } catch (const std::runtime_error& error) {
+      failures.push_back(fmt::format("GPU {}: {}", gpu, error.what()));
+    }
+  }
+  if (usable.empty()) {
+    return fmt::format("no: {}", fmt::join(failures, "; "));
+  }
+  return fmt::format("yes: {}{}{}", fmt::join(usable, "; "), failures.empty() ? "" : unusable_mark,
+                     fmt::join(failures, "; "));
+}
 
 std::span<const std::string_view> capability_names() {
   static constexpr std::array<std::string_view, 9> names{"machine", "build", "timer", "reference", "cpu",

@@ -2,6 +2,7 @@
 // The parts of this program that can run on this machine: executors, libraries, configuration files.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ std::span<const std::string_view> capability_names();
 
 /// Examines every capability that is not in `skipped`. Examining cuda creates a context on every GPU.
 std::vector<Capability> capabilities(std::span<const std::string> skipped);
+
+/// Returns "yes: " and what `describe` returns for every GPU, then the GPUs for which it throws std::runtime_error;
+/// "no: " if it throws for all.
+std::string gpus_in_words(int gpus, const std::function<std::string(int gpu)>& describe);
 
 /// Returns one line per capability, wrapped at `width` columns.
 std::string capability_lines(std::span<const Capability> capabilities, std::size_t width);

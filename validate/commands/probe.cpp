@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
@@ -71,7 +76,49 @@ std::string earlier_output(const std::string& path) {
   if (!text.starts_with(probe_header()) || text.size() > max_output_bytes) {
     throw ConfigError(fmt::format("{}:1:1: not written by commfuse-validate probe; give another --out", path));
   }
-  return text;
+  return without_unfinished(text);
+}
+
+/// Writes the rows of a stage that has not ended yet. Rows of a GPU arrive faster than files need to be written.
+class UnfinishedFile {
+ public:
+  /// Without a path nothing is written. `finished`: the text of the stages before.
+  UnfinishedFile(std::string path, std::string_view stage, const std::string& finished)
+      : path_(std::move(path)), stage_(stage), text_(finished + unfinished_row(stage)) {}
+
+  void add(const ProbeRow& row) {
+    text_ += to_csv(stage_, {&row, 1});
+    is_written_ = false;
+    if (const auto now = std::chrono::steady_clock::now(); now >= next_) {
+      write();
+      next_ = now + std::chrono::milliseconds(500);
+    }
+  }
+  void write() {
+    if (!path_.empty() && !is_written_) {
+      reports::atomic_write(path_, text_);
+      is_written_ = true;
+    }
+  }
+
+ private:
+  std::string path_;
+  std::string_view stage_;
+  std::string text_;
+  bool is_written_ = true;
+  std::chrono::steady_clock::time_point next_;
+};
+
+/// Runs a stage and returns its rows. If it throws, the rows that it had measured are in the file.
+std::vector<ProbeRow> rows_of(const ProbeStage& stage, Device& device, ProbeOptions options,
+                              UnfinishedFile unfinished) {
+  options.on_row = [&unfinished](const ProbeRow& row) { unfinished.add(row); };
+  try {
+    return stage.run(device, options);
+  } catch (...) {
+    unfinished.write();
+    throw;
+  }
 }
 
 int run(const ProbeRequest& request) {
@@ -94,10 +141,10 @@ int run(const ProbeRequest& request) {
       continue;
     }
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
-    const std::vector<ProbeRow> rows = stage->run(gpu.device(), options);
-    text += to_csv(stage->name, rows);
-    if (!request.out.empty() && !gpu.is_dry()) {  // The rows are kept even if the next stage fails.
-      reports::atomic_write(request.out, text);
+    const std::string out = gpu.is_dry() ? "" : request.out;
+    text += to_csv(stage->name, rows_of(*stage, gpu.device(), options, {out, stage->name, text}));
+    if (!out.empty()) {
+      reports::atomic_write(out, text);
     }
   }
   if (gpu.is_dry()) {
@@ -125,7 +172,8 @@ void add_probe(CLI::App& app, int& status) {
                       "partitions", "nccl", "pinned"});
         command.add_flag("--quick", request->quick, "Measure fewer sizes");
         command
-            .add_option("--out", request->out, "CSV file to write, stage by stage; stages already in it are skipped")
+            .add_option("--out", request->out,
+                        "CSV file to write, row by row; stages that are complete in it are skipped")
             ->type_name("FILE");
         command.footer(
             "Times are the median, p10 and p90 of 15 samples after a warm-up. Device events\n"

@@ -96,19 +96,20 @@ double difference(const std::vector<float>& actual, const std::vector<float>& ex
 }  // namespace
 
 std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options) {
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const Slice& slice : slices_of(options, {2048, 4096, 8192}, {1, 2, 4, 8})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
     const Matrices out(device, slice.keys, layout.out, DType::bf16);
-    rows.push_back(row_of("attention", slice, "cublaslt"));
-    rows.back().samples = timed(device, options, call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt));
+    ProbeRow row = row_of("attention", slice, "cublaslt");
+    row.samples = timed(device, options, call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt));
+    rows.push_back(std::move(row));
   }
-  return rows;
+  return rows.take();
 }
 
 /// If cuDNN cannot compute a slice, a last row records that, and stderr states the reason.
 std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options) {
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {
     const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
     const Matrices out(device, slice.keys, layout.out, DType::bf16);
@@ -120,7 +121,7 @@ std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& 
     } catch (const NoFusedAttention& error) {
       fmt::print(stderr, "{}\n", error.what());
       rows.push_back({.probe = "fused_attention", .unit = "share", .samples = {0.0}});
-      return rows;
+      return rows.take();
     }
     ProbeRow by_cublaslt = row_of("fused_attention", slice, "cublaslt");
     by_cublaslt.samples = timed(device, options, unfused);
@@ -128,9 +129,11 @@ std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& 
     difference_row.unit = "share";
     difference_row.samples = {
         difference(downloaded(device, fused.parts.front().out), downloaded(device, unfused.parts.front().out))};
-    rows.insert(rows.end(), {std::move(by_cudnn), std::move(by_cublaslt), std::move(difference_row)});
+    for (ProbeRow* row : {&by_cudnn, &by_cublaslt, &difference_row}) {
+      rows.push_back(std::move(*row));
+    }
   }
-  return rows;
+  return rows.take();
 }
 
 }  // namespace commfuse::validate::probing

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks and measures a machine with one GPU, in calls of less than ten minutes, and leaves a bundle of at most eight
-# files. It recognises the GPU, writes the predictions before it measures, and keeps the files of every finished stage.
-# It needs no network. A later call continues where this one stopped.
+# Checks and measures a machine with GPUs, in calls of less than ten minutes, and leaves a bundle of at most eight
+# files. All stages but one use the first GPU; that one uses all GPUs, if there are several. The script recognises the
+# GPU, writes the predictions before it measures, and keeps the files of every finished stage. It needs no network. A
+# later call continues where this one stopped.
 set -euo pipefail
 # In many locales awk and printf write 0,5 instead of 0.5, which our programs do not read.
 export LC_ALL=C
@@ -80,6 +81,7 @@ stages=(
   "predictions 30 fixed predicted times of all shapes and link speeds, before anything is measured"
   "tests 60 fixed the Cuda* tests of kernels, streams, gates, graphs, traces and NCCL"
   "nccl 30 fixed NCCL on one rank: start, groups, graphs, windows, spans"
+  "gpus 180 fixed all GPUs, if there are several: copies, links, checks and schedules by NCCL and by copies to peers"
   "launch 20 counted launches, gaps, events, graph nodes, the clock"
   "engines 10 counted copies by a kernel, the runtime and the host, and whether a copy engine ran them"
   "products 60 counted GEMMs of slices on all and on fewer multiprocessors"
@@ -184,6 +186,49 @@ run_tests() {
 probe() { validate probe --stage "$1" "${quick[@]}" --out "$out/probes.csv"; }
 
 run_nccl() { probe nccl; }
+# part NAME CODE COMMAND...: runs a part of a stage, whose other parts run even if this one fails. Its exit codes 0, 3
+# (incomplete) and CODE (a finding) are no failures.
+part() {
+  local code=0
+  printf -- '-- %s\n' "$1"
+  "${@:3}" || code=$?
+  [[ $code == 0 || $code == 3 || $code == "$2" ]] || { printf '%s: exit %s\n' "$1" "$code" && failed_parts+=("$1"); }
+}
+
+# Schedules need a number of ranks that divides the model, so they run on a power of two of the GPUs.
+run_gpus() {
+  local folder=$out/records/gpus count=2 by scope failed_parts=()
+  ((gpus > 1)) || unavailable "there is one GPU, and this stage needs several"
+  while ((2 * count <= gpus)); do count=$((2 * count)); done
+  mkdir -p "$folder"
+  for scope in gate_up down; do
+    sim run --model "$model" --hardware "$hardware" --scope "$scope" --ranks "$count" --seq 8K \
+      --strategy "$strategies" -o json >"$folder/predictions-$scope.json"
+  done
+  part copies 4 ours commfuse-validate links --copies all --both-ways --out "$folder/copies.json"
+  for by in nccl cuda-peer; do
+    part "check with $by" 3 check_gpus
+    part "links with $by" 4 on_gpus "$gpus" links --executor "$by" --ranks "$gpus" --both-ways \
+      --collectives '8 KiB,1 MiB,64 MiB' --out "$folder/links-$by.json"
+    for scope in gate_up down; do
+      part "$scope with $by" 3 measure_gpus
+    done
+  done
+  ((${#failed_parts[@]} == 0)) || { printf 'failed: %s\n' "$(IFS=,; printf '%s' "${failed_parts[*]}")" && return 1; }
+}
+
+check_gpus() {
+  on_gpus "$count" check --executor "$by" --ranks "$count" --scope ag_gemm,gemm_rs --strategy serial,sliced,commfuse \
+    -o csv >"$folder/checks-$by.csv"
+}
+
+measure_gpus() {
+  local record=$folder/$scope-$by.json
+  on_gpus "$count" run --executor "$by" --model "$model" --hardware "$hardware" --scope "$scope" --seq 8K \
+    --ranks "$count" --strategy "$strategies" --iterations 20 --out "$record" >/dev/null &&
+    ours commfuse-validate compare "$record" --hardware "$hardware"
+}
+
 run_launch() { probe launch; }
 run_engines() { probe engines; }
 run_products() { probe products; }
@@ -321,6 +366,7 @@ is_divisible() { [[ $(field_of_stage "$1" kind) == divisible ]]; }
 stage_process=
 stop() {
   trap '' HUP INT TERM
+  end_watch
   if [[ -n $stage_process ]] && kill "$stage_process" 2>/dev/null; then
     wait "$stage_process" || true
   fi
@@ -459,11 +505,13 @@ begin_call() {
   recognise_hardware
   find_earlier "${2:-}"
   mkdir -p "$out"
+  watch_gpus
   printf 'gpu: %s\nhardware: %s\n' "$gpu" "$hardware" >>"$out/log.txt"
   done_count=0 failed_count=0 unavailable_count=0 left_count=0 left_out=0
 }
 
 end_call() {
+  end_watch
   publish || left_out=1
   [[ $out != "$bundle/.work" || $left_out == 1 ]] || rm -rf "$out"
   say "$done_count stages done, $failed_count failed, $unavailable_count cannot run here," \
@@ -525,6 +573,7 @@ case $verb in
     out=$3
     hardware=$FIRST_RUN_HARDWARE
     multiprocessors=$FIRST_RUN_MULTIPROCESSORS
+    gpus=${FIRST_RUN_GPUS:-1}
     find_programs
     "run_$2"
     ;;

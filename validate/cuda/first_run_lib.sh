@@ -89,10 +89,36 @@ ours() { LD_LIBRARY_PATH=$libraries "$programs/$1" "${@:2}"; }
 
 sim() { ours commfuse-sim "$@"; }
 
+# on_first_gpu ARGUMENTS...: runs the validator on the first of several GPUs. The others stay hidden, because CUDA
+# initialises all visible GPUs.
+on_first_gpu() {
+  local visible=${CUDA_VISIBLE_DEVICES:-0}
+  if ((gpus > 1)); then
+    CUDA_VISIBLE_DEVICES=${visible%%,*} ours commfuse-validate "$@"
+  else
+    ours commfuse-validate "$@"
+  fi
+}
+
+# on_gpus COUNT ARGUMENTS...: runs the validator in COUNT processes, each of which takes the GPU of its own number. A
+# process that fails ends the others. Returns the exit code of the last process that failed.
+on_gpus() {
+  local count=$1 port=$((20000 + RANDOM % 10000)) rank process code=0 processes=()
+  for ((rank = 0; rank < count; rank++)); do
+    RANK=$rank WORLD_SIZE=$count LOCAL_RANK=$rank MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+      ours commfuse-validate "${@:2}" &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do
+    wait "$process" || code=$?
+  done
+  return "$code"
+}
+
 # A dry run calls only the commands that use the GPU, and keeps only their last line.
 validate() {
   if [[ -z $dry_run ]]; then
-    ours commfuse-validate "$@"
+    on_first_gpu "$@"
     return
   fi
   case $1 in
@@ -102,7 +128,8 @@ validate() {
 
 # --- the GPU
 
-# Sets `gpu` and `multiprocessors` from doctor's line. Exits with 69 if the plugin cannot load or there is no GPU.
+# Sets `gpu`, `multiprocessors` and `gpus`, the number of GPUs, from doctor's line. Exits with 69 if the plugin cannot
+# load or there is no GPU.
 require_gpu() {
   local line answer code=0
   answer=$(ours_in 60 commfuse-validate doctor 2>&1) || code=$?
@@ -113,9 +140,28 @@ require_gpu() {
   [[ $line == yes:* ]] || unavailable "no usable GPU: ${line#no: }"
   line=${line#yes: }
   gpu=${line%% (*}
-  multiprocessors=$(sed -nE 's/^[^(]*\(([0-9]+) multiprocessors.*/\1/p' <<<"$line")
-  [[ -n $multiprocessors ]] || unavailable "doctor does not give the number of multiprocessors: $line"
-  export FIRST_RUN_GPU=$gpu FIRST_RUN_MULTIPROCESSORS=$multiprocessors
+  gpus=$(grep -oE '\([0-9]+ multiprocessors' <<<"$line" | wc -l) ||
+    unavailable "doctor does not give the number of multiprocessors: $line"
+  multiprocessors=${line%% multiprocessors*}
+  multiprocessors=${multiprocessors##*(}
+  export FIRST_RUN_GPU=$gpu FIRST_RUN_MULTIPROCESSORS=$multiprocessors FIRST_RUN_GPUS=$gpus
+}
+
+# Logs clocks, power and temperatures every five seconds, until end_watch. Without persistence mode, this connection
+# also keeps the GPUs initialised, which otherwise takes every command 1 to 3 s per GPU.
+watch_process=
+watch_gpus() {
+  command -v nvidia-smi >/dev/null || return 0
+  mkdir -p "$out/records"
+  nvidia-smi --query-gpu=timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu --format=csv,nounits \
+    --loop=5 >>"$out/records/clocks.csv" 2>/dev/null </dev/null &
+  watch_process=$!
+}
+end_watch() {
+  [[ -n $watch_process ]] || return 0
+  kill "$watch_process" 2>/dev/null || true
+  wait "$watch_process" 2>/dev/null || true
+  watch_process=
 }
 
 # ours_in SECONDS PROGRAM ARGUMENTS...: like `ours`, with a time limit.

@@ -20,6 +20,13 @@ constexpr std::int64_t max_turns = 64;
 
 std::string number(std::int64_t value) { return fmt::format("{}", value); }
 
+void ProbeRows::push_back(ProbeRow row) {
+  if (options_.on_row) {
+    options_.on_row(row);
+  }
+  rows_.push_back(std::move(row));
+}
+
 void finish(Device& device) {
   if (!device.driver().finish(patience)) {
     throw std::runtime_error("a probe did not finish within 30 s");

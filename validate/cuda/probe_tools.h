@@ -17,6 +17,19 @@ namespace commfuse::validate::probing {
 using Micros = std::chrono::duration<double, std::micro>;
 
 std::string number(std::int64_t value);
+/// The rows of a stage, each of which is also given to options.on_row.
+class ProbeRows {
+ public:
+  /// `options` outlive the rows.
+  explicit ProbeRows(const ProbeOptions& options) : options_(options) {}
+  void push_back(ProbeRow row);
+  [[nodiscard]] std::vector<ProbeRow> take() { return std::move(rows_); }
+
+ private:
+  const ProbeOptions& options_;
+  std::vector<ProbeRow> rows_;
+};
+
 /// Throws std::runtime_error if the device does not finish within 30 s.
 void finish(Device& device);
 /// Returns the device's time for the work that `issue` gives to streams, measured on the first stream. The gate opens

@@ -26,6 +26,7 @@ using probing::Micros;
 using probing::number;
 using probing::probe_attention;
 using probing::probe_fused_attention;
+using probing::ProbeRows;
 using probing::run_without_gate;
 using probing::sampled;
 using probing::spans_if_traced;
@@ -83,7 +84,8 @@ std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) 
   const auto samples_per_kernel = [&](const std::function<void()>& issue) {
     return gated_samples(device, options, issue, chain);
   };
-  std::vector<ProbeRow> rows{host_launch(device, options, a)};
+  ProbeRows rows(options);
+  rows.push_back(host_launch(device, options, a));
   rows.push_back({.probe = "kernel_gap", .samples = samples_per_kernel(one_stream)});
   rows.push_back({.probe = "event_wake", .samples = samples_per_kernel(two_streams)});
   for (const bool across_streams : {false, true}) {
@@ -96,7 +98,7 @@ std::vector<ProbeRow> probe_launch(Device& device, const ProbeOptions& options) 
   for (const std::int64_t nanoseconds : {200, 500, 1000, 2000, 5000, 20000}) {
     rows.push_back(spin(device, options, a, nanoseconds));
   }
-  return rows;
+  return rows.take();
 }
 
 // --- GEMMs
@@ -139,7 +141,7 @@ std::vector<std::pair<std::string, std::string>> named(const Size& size) {
 }
 
 std::vector<ProbeRow> probe_products(Device& device, const ProbeOptions& options) {
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const Size& size : product_sizes(options)) {
     const std::int64_t elements = size.m * size.k + size.k * size.n + size.m * size.n;
     const std::size_t turns = turns_for(device, {elements * bytes_of(DType::bf16)});
@@ -166,7 +168,7 @@ std::vector<ProbeRow> probe_products(Device& device, const ProbeOptions& options
       }
     }
   }
-  return rows;
+  return rows.take();
 }
 
 // --- links
@@ -185,7 +187,7 @@ std::vector<std::int64_t> message_sizes(const ProbeOptions& options) {
 
 /// Measures one direction, and both directions simultaneously on two streams.
 void probe_link(Device& device, const ProbeOptions& options, std::string_view name, const DeviceLink& link,
-                std::int64_t bytes, std::vector<ProbeRow>& rows) {
+                std::int64_t bytes, ProbeRows& rows) {
   constexpr std::int64_t width = 1024;
   const Matrices from(device, bytes / width / 2, width, DType::bf16);
   const Matrices to(device, bytes / width / 2, width, DType::bf16);
@@ -220,7 +222,7 @@ void probe_link(Device& device, const ProbeOptions& options, std::string_view na
 }
 
 std::vector<ProbeRow> probe_links(Device& device, const ProbeOptions& options) {
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const std::int64_t bytes : message_sizes(options)) {
     for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
       probe_link(device, options, "copy", {.kind = LinkKind::copy, .ctas = ctas}, bytes, rows);
@@ -229,7 +231,7 @@ std::vector<ProbeRow> probe_links(Device& device, const ProbeOptions& options) {
                {.kind = LinkKind::paced, .ctas = 8, .pace = {std::chrono::microseconds(5), {1e11}}}, bytes, rows);
     probe_link(device, options, "bounce", {.kind = LinkKind::bounce}, bytes, rows);
   }
-  return rows;
+  return rows.take();
 }
 
 // --- interference
@@ -239,7 +241,7 @@ class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
 
-  void measure(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
+  void measure(int ctas, bool with_product, bool with_copies, ProbeRows& rows) {
     const auto issue = [&] {
       if (with_copies) {
         issue_copies(ctas);
@@ -307,7 +309,7 @@ class Interference {
 
 std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& options) {
   Interference probe(device, options);
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
     if (ctas >= device.driver().facts().multiprocessors) {
       break;  // the copy would leave no multiprocessor to the GEMM
@@ -316,7 +318,7 @@ std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& opt
     probe.measure(ctas, false, true, rows);
     probe.measure(ctas, true, true, rows);
   }
-  return rows;
+  return rows.take();
 }
 
 // --- pinned
@@ -332,7 +334,7 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
 std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const Size& size : product_sizes(options)) {
     const Matrices a(device, size.m, size.k, DType::bf16);
     const Matrices b(device, size.k, size.n, DType::bf16);
@@ -363,7 +365,7 @@ std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) 
       rows.push_back(std::move(cost));
     }
   }
-  return rows;
+  return rows.take();
 }
 
 // --- engines
@@ -374,7 +376,7 @@ std::vector<ProbeRow> probe_engines(Device& device, const ProbeOptions& options)
   const Matrices from(device, bytes / 2048, 1024, DType::bf16);
   const Matrices to(device, bytes / 2048, 1024, DType::bf16);
   Driver& driver = device.driver();
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const auto& [name, kind] : {std::pair<const char*, LinkKind>{"kernel", LinkKind::copy},
                                    {"plain", LinkKind::plain},
                                    {"bounce", LinkKind::bounce}}) {
@@ -391,7 +393,7 @@ std::vector<ProbeRow> probe_engines(Device& device, const ProbeOptions& options)
     }
     rows.push_back({.probe = "copy_by", .parameters = parameters, .samples = gated_samples(device, options, issue)});
   }
-  return rows;
+  return rows.take();
 }
 
 // --- partitions
@@ -419,7 +421,7 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
   Driver& driver = device.driver();
   const Size size{4096, 7168, 8192};
   const int available = driver.facts().multiprocessors;
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   for (const int requested : positive_only({available / 2, available - 16})) {
     Partition partition;
     try {
@@ -458,7 +460,7 @@ std::vector<ProbeRow> probe_partitions(Device& device, const ProbeOptions& optio
       rows.push_back(std::move(row));
     }
   }
-  return rows;
+  return rows.take();
 }
 
 // --- nccl
@@ -536,7 +538,7 @@ std::vector<double> graph_samples(Device& device, const ProbeOptions& options, N
 
 /// Determines what a single GPU can show: whether NCCL starts, and whether its kernels can be traced and captured and
 /// can use windows.
-void probe_nccl_features(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
+void probe_nccl_features(Device& device, const ProbeOptions& options, ProbeRows& rows) {
   for (const bool blocking : {true, false}) {
     rows.push_back(row_of_attempt("attributed", {{"blocking", blocking ? "yes" : "no"}},
                                   [&] { return attributed_share(device, *options.connect({.blocking = blocking})); }));
@@ -564,7 +566,7 @@ std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
     return {};
   }
   constexpr int groups = 20;
-  std::vector<ProbeRow> rows;
+  ProbeRows rows(options);
   const auto before = std::chrono::steady_clock::now();
   const std::unique_ptr<Network> network = options.connect({});
   rows.push_back({.probe = "init", .samples = {Micros(std::chrono::steady_clock::now() - before).count()}});
@@ -593,7 +595,7 @@ std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
       rows.push_back(std::move(grid));
     }
   }
-  return rows;
+  return rows.take();
 }
 
 constexpr std::array<ProbeStage, 10> stages{
@@ -613,6 +615,26 @@ constexpr std::array<ProbeStage, 10> stages{
 std::span<const ProbeStage> probe_stages() { return stages; }
 
 std::string probe_header() { return "stage,probe,parameters,unit,n,median,p10,p90\n"; }
+
+std::string unfinished_row(std::string_view stage) {
+  const ProbeRow row{.probe = "unfinished", .unit = "share", .samples = {1.0}};
+  return to_csv(stage, {&row, 1});
+}
+
+std::string without_unfinished(const std::string& text) {
+  std::string kept = text;
+  for (const ProbeStage& stage : probe_stages()) {
+    if (text.find("\n" + unfinished_row(stage.name)) == std::string::npos) {
+      continue;
+    }
+    const std::string begin = fmt::format("\n{},", stage.name);
+    for (std::size_t at = kept.find(begin); at != std::string::npos; at = kept.find(begin, at)) {
+      const std::size_t end = std::min(kept.find('\n', at + 1), kept.size());
+      kept.erase(at, end - at);
+    }
+  }
+  return kept;
+}
 
 std::string to_csv(std::string_view stage, std::span<const ProbeRow> rows) {
   std::string text;

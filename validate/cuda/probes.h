@@ -27,6 +27,8 @@ struct ProbeOptions {
   int repetitions = 15;                 ///< Samples of every row.
   bool quick = false;                   ///< Measures only a few sizes of everything.
   std::vector<std::int64_t> lengths{};  ///< Lengths of sequences for attention; empty: those of the stage.
+  /// Called with every finished row, because a later row may fail, or never end; may be empty.
+  std::function<void(const ProbeRow& row)> on_row{};
   /// Makes a network of this one device, for the stage that needs NCCL; empty without NCCL.
   std::function<std::unique_ptr<Network>(const NetworkOptions& options)> connect{};
 };
@@ -44,5 +46,9 @@ std::span<const ProbeStage> probe_stages();
 /// Returns the header; rows have stage,probe,parameters,unit,n,median,p10,p90, with parameters as ctas=4;bytes=1048576.
 std::string probe_header();
 std::string to_csv(std::string_view stage, std::span<const ProbeRow> rows);
+/// Returns the line that precedes the rows of a stage until the stage has ended.
+std::string unfinished_row(std::string_view stage);
+/// Returns a CSV text without the rows of unfinished stages, so that these stages are measured again.
+std::string without_unfinished(const std::string& text);
 
 }  // namespace commfuse::validate

@@ -43,6 +43,17 @@ TEST(Probes, RowsAreCommaSeparatedWithTheirMedian) {
   EXPECT_EQ(to_csv("links", {&row, 1}), "links,copy,bytes=4096;ctas=4,us,3,2.0000,1.0000,3.0000\n");
 }
 
+TEST(Probes, RowsOfUnfinishedStagesAreDropped) {
+  EXPECT_EQ(unfinished_row("links"), "links,unfinished,,share,1,1.0000,1.0000,1.0000\n");
+  const std::string finished = probe_header() + "launch,spin,,us,1,1,1,1\n";
+  const std::string after = "links,copy,bytes=4096,us,1,1,1,1\nlinks,copy,bytes=8192,us,1,1,1,1\n";
+  EXPECT_EQ(without_unfinished(finished + after), finished + after);
+  EXPECT_EQ(without_unfinished(finished + unfinished_row("links") + after), finished);
+  EXPECT_EQ(without_unfinished(probe_header() + unfinished_row("launch") + "launch,spin,,us,1,1,1,1\n" + after),
+            probe_header() + after);
+  EXPECT_EQ(without_unfinished(probe_header()), probe_header());
+}
+
 TEST(Probes, EveryStageIsRequestedByName) {
   for (const ProbeStage& stage : probe_stages()) {
     EXPECT_FALSE(stage.name.empty());
@@ -180,16 +191,15 @@ TEST(Probes, AMessageToTheOwnRankIsTimedWithANetwork) {
   EXPECT_EQ(row_named(rows, "group_enqueue").samples.size(), 2U);
 }
 
-/// A network whose messages cannot be captured.
-class RefusesCaptures final : public Network {
+/// A network that sends one message and refuses the next, as NCCL may refuse to be captured.
+class SendsOneMessage final : public Network {
  public:
-  RefusesCaptures(FakeCluster& cluster, const NetworkOptions& options) : fake_(cluster, 0, 1, options) {}
+  SendsOneMessage(FakeCluster& cluster, const NetworkOptions& options) : fake_(cluster, 0, 1, options) {}
   [[nodiscard]] std::string version() const override { return fake_.version(); }
   [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int ranks() const override { return 1; }
   [[nodiscard]] std::size_t split(int color) override { return fake_.split(color); }
-  /// The first message of the probe is issued outside the capture, the second inside.
   void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
                 std::span<const MessageEnd> receives) override {
     if (++messages_ > 1) {
@@ -215,7 +225,7 @@ TEST(Probes, AFailedCaptureIsReportedAndEnds) {
   ProbeOptions options{.repetitions = 1, .quick = true};
   options.connect = [&](const NetworkOptions& network) -> std::unique_ptr<Network> {
     if (network.graphs) {
-      return std::make_unique<RefusesCaptures>(cluster, network);
+      return std::make_unique<SendsOneMessage>(cluster, network);
     }
     return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
   };
@@ -223,6 +233,17 @@ TEST(Probes, AFailedCaptureIsReportedAndEnds) {
   EXPECT_EQ(row_named(rows, "captured").samples, std::vector{0.0});
   EXPECT_EQ(row_named(rows, "windows").samples, std::vector{1.0});  // its memory cannot be allocated in a capture
   EXPECT_DOUBLE_EQ(row_named(rows, "self_send").samples.at(0), 2.0);
+}
+
+TEST(Probes, RowsBeforeAFailureAreReported) {
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  std::vector<std::string> reported;
+  ProbeOptions options{.repetitions = 1, .quick = true};
+  options.on_row = [&](const ProbeRow& row) { reported.push_back(row.probe); };
+  options.connect = [&](const NetworkOptions& network) { return std::make_unique<SendsOneMessage>(cluster, network); };
+  EXPECT_THROW(static_cast<void>(stage_named("nccl").run(device, options)), std::runtime_error);
+  EXPECT_EQ(reported, (std::vector<std::string>{"init", "attributed", "attributed", "captured", "windows"}));
 }
 
 TEST(Probes, WithoutATracerOnlyItsRowsAreMissing) {
