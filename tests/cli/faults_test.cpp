@@ -37,6 +37,27 @@ INSTANTIATE_TEST_SUITE_P(
                       "commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo",
                       "commfuse-sim pages man", "commfuse-validate doctor", "commfuse-validate --help"));
 
+TEST(Faults, MeasurementsThatCannotBeWrittenArePrinted) {
+  if (!std::filesystem::exists("/dev/full")) {
+    GTEST_SKIP() << "there is no /dev/full";
+  }
+  const OwnFolder folder;
+  const std::string point =
+      " --hardware cpu --model 64x128 --seq 64 --scope gate_up --ranks 2 --strategy serial --warm-up 0 --iterations 1";
+  for (const std::string& command :
+       {"run" + point + " --out", "compare" + point + " --out", "compare" + point + " --page",
+        std::string("bench --quick --only gaps --ranks 2 --out"),
+        std::string("links --ranks 2 --iterations 3 --out")}) {
+    const Outcome outcome = run_program("commfuse-validate " + command + " /dev/full");
+    EXPECT_EQ(outcome.code, 1) << command;
+    EXPECT_NE(outcome.out.find("oise floor: "), std::string::npos) << command << outcome.out;  // the end of the table
+    EXPECT_TRUE(
+        outcome.err.ends_with("/dev/full could not be written completely: No space left on device; free some "
+                              "space or choose another disk\n"))
+        << command << outcome.err;
+  }
+}
+
 TEST(Faults, ASweepThatCannotPrintItsTableStillWritesItsFolder) {
   const OwnFolder folder;
   in_shell("commfuse-sim sweep \"" COMMFUSE_SOURCE_DIR "/configs/sweeps/demo.yaml\" --out demo > /dev/full");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <exception>
 #include <memory>
 
 #include "model/config/command_line.h"
@@ -45,15 +46,19 @@ int run(const BenchRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.print_failures();
   }
-  if (!request.out.empty()) {
-    reports::atomic_write(request.out, to_json(record));
-  }
+  const std::exception_ptr unwritten = exception_of([&] {
+    if (!request.out.empty()) {
+      reports::atomic_write(request.out, to_json(record));
+    }
+  });
   if (request.format == "json") {
     fmt::print("{}", to_json(record));
   } else {
     fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks), in_words(record.noise));
   }
-  return measured.print_failures();
+  const int code = measured.print_failures();
+  rethrow(unwritten);
+  return code;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -67,17 +68,22 @@ int run(const CalibrateRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.print_failures();
   }
-  if (!request.record.empty()) {  // The fit may fail, so the record is written first.
-    reports::atomic_write(request.record, to_json(record));
-  }
+  const std::exception_ptr unwritten = exception_of([&] {
+    if (!request.record.empty()) {  // The fit may fail, so the record is written first.
+      reports::atomic_write(request.record, to_json(record));
+    }
+  });
   const calibrate::Observations observations = calibrate::observations_of(
       record, where.gpu && where.gpu->is_software() ? "micro-benchmarks on a software GPU" : "micro-benchmarks");
   const calibrate::Calibration calibration =
       calibrate::calibrate(base, request.base, name, observations, "commfuse-validate calibrate");
-  sim::write_machine(out, request.base, calibration.yaml);
+  const std::exception_ptr no_machine = exception_of([&] { sim::write_machine(out, request.base, calibration.yaml); });
   fmt::print("{}", sim::calibration_in_words(observations, calibration, out));
   fmt::print("noise floor: {}\n", in_words(record.noise));
-  return measured.print_failures();
+  const int code = measured.print_failures();
+  rethrow(unwritten);
+  rethrow(no_machine);
+  return code;
 }
 
 }  // namespace

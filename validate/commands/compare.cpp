@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -137,10 +138,12 @@ Compared compared_with_new_run(const CompareRequest& request, std::vector<HandWr
   const std::vector<Prediction> predictions = point.requested();
   MeasureArguments arguments = request.arguments;
   arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
-  Compared result{.record = measured(point, predictions, arguments).record,
+  Measured measurement = measured(point, predictions, arguments);
+  Compared result{.record = std::move(measurement.record),
                   .hardware = point.settings().text("hardware"),
                   .strategies = given_strategies(settings),
-                  .ranks = point.point().ranks};
+                  .ranks = point.point().ranks,
+                  .unwritten = std::move(measurement.unwritten)};
   result.mismatch = mismatch_in_words(result.record, point);
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     result.schedules.push_back(compared(result.record.runs[i], predictions[i]));
@@ -271,7 +274,7 @@ int run(const CompareRequest& request) {
   const Compared result = request.record.empty() ? compared_with_new_run(request, *std::move(schedules))
                                                  : compared_with_record(request, *std::move(schedules));
   const bool as_json = request.format == "json";
-  write_files(request, result);
+  const std::exception_ptr unwritten = exception_of([&] { write_files(request, result); });
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
@@ -289,6 +292,8 @@ int run(const CompareRequest& request) {
       fmt::print(stderr, "{}", for_stderr(fmt::format("{}: {}\n", measured_run.strategy, measured_run.message)));
     }
   }
+  rethrow(result.unwritten);
+  rethrow(unwritten);
   const std::optional<Agreement> agreement = agreement_of(result.schedules);
   if (is_wrong || !agreement || agreement->compared < result.schedules.size()) {
     return exit_code::failed;

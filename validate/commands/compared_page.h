@@ -2,6 +2,7 @@
 // Turns a comparison into the page that reports/ writes.
 #pragma once
 
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Compared {
   Words strategies;      ///< The settings that chose the schedules of a new run.
   std::string mismatch;  ///< Why measured times cannot be compared with that hardware; empty if they can.
   int ranks = 0;
+  std::exception_ptr unwritten;  ///< See Measured.
 };
 
 /// Returns the page. `command` is the command line that makes it again.

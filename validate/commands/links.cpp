@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -204,11 +205,15 @@ int report_record(const LinksRequest& request, double tolerance) {
 
 /// Writes the record if that was requested, and reports it.
 int write_and_report(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
-  if (!request.out.empty()) {
-    reports::atomic_write(request.out, to_json(measured.record));
-  }
+  const std::exception_ptr unwritten = exception_of([&] {
+    if (!request.out.empty()) {
+      reports::atomic_write(request.out, to_json(measured.record));
+    }
+  });
   const int code = report(request, measured.record, ranks, tolerance_of(request));
-  return std::max(code, measured.print_failures());
+  const int code_of_failures = measured.print_failures();
+  rethrow(unwritten);
+  return std::max(code, code_of_failures);
 }
 
 int run_copies(const LinksRequest& request, Launch& launch) {

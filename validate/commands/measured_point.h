@@ -2,6 +2,7 @@
 // Shared by `run` and `compare`: settings become schedules with their predictions, and these become measurements.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -92,6 +93,8 @@ Words changed_settings(const RunRecord& record, const std::string& path, const S
 struct Measured {
   RunRecord record;
   std::string dry_run;  ///< The counts of a dry run, whose record has no meaning; otherwise empty.
+  /// The reason why --out could not be written, for rethrow() after the record is printed; null if it was written.
+  std::exception_ptr unwritten;
 };
 
 /// Runs the schedules. With --out, also writes the record, except for a dry run. Throws ConfigError for invalid flags.

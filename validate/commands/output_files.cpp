@@ -43,4 +43,19 @@ void require_outputs(std::initializer_list<OutputFile> outputs) {
   }
 }
 
+std::exception_ptr exception_of(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void rethrow(const std::exception_ptr& failure) {
+  if (failure != nullptr) {
+    std::rethrow_exception(failure);
+  }
+}
+
 }  // namespace commfuse::validate

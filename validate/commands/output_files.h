@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds mistakes in the paths of output files before minutes of measuring, whose results would be lost.
+// Files with results of minutes of measuring, which must not be lost: mistakes in their paths are found before, and a
+// file that cannot be written does not prevent the results from being printed.
 #pragma once
 
+#include <exception>
+#include <functional>
 #include <initializer_list>
 #include <string>
 
@@ -14,5 +17,10 @@ struct OutputFile {
 
 /// Throws ConfigError if a file cannot be written, or if two flags name the same file, which the second would replace.
 void require_outputs(std::initializer_list<OutputFile> outputs);
+
+/// Calls `write`. Returns what it throws, for rethrow() after the results are printed; null if it throws nothing.
+std::exception_ptr exception_of(const std::function<void()>& write);
+/// Throws the failure, if there is one.
+void rethrow(const std::exception_ptr& failure);
 
 }  // namespace commfuse::validate

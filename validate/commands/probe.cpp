@@ -110,8 +110,8 @@ class UnfinishedFile {
 };
 
 /// Runs a stage and returns its rows. If it throws, the rows that it had measured are in the file.
-std::vector<ProbeRow> rows_of(const ProbeStage& stage, Device& device, ProbeOptions options,
-                              UnfinishedFile unfinished) {
+std::vector<ProbeRow> rows_of_stage(const ProbeStage& stage, Device& device, ProbeOptions options,
+                                    UnfinishedFile unfinished) {
   options.on_row = [&unfinished](const ProbeRow& row) { unfinished.add(row); };
   try {
     return stage.run(device, options);
@@ -142,7 +142,7 @@ int run(const ProbeRequest& request) {
     }
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
     const std::string out = gpu.is_dry() ? "" : request.out;
-    text += to_csv(stage->name, rows_of(*stage, gpu.device(), options, {out, stage->name, text}));
+    text += to_csv(stage->name, rows_of_stage(*stage, gpu.device(), options, {out, stage->name, text}));
     if (!out.empty()) {
       reports::atomic_write(out, text);
     }

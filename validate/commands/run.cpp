@@ -18,6 +18,7 @@
 #include "reports/atomic_file.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
+#include "validate/commands/output_files.h"
 #include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
@@ -56,7 +57,8 @@ std::string to_table(const RunRecord& record) {
   return text + wrapped(fmt::format("noise floor: {}", in_words(record.noise)), "", "  ");
 }
 
-int report(const RunRequest& request, const RunRecord& record) {
+int report(const RunRequest& request, const Measured& result) {
+  const RunRecord& record = result.record;
   fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record));
   int code = exit_code::done;
   for (const MeasuredRun& run : record.runs) {
@@ -65,6 +67,7 @@ int report(const RunRequest& request, const RunRecord& record) {
       fmt::print(stderr, "{}", for_stderr(fmt::format("{}: {}\n", run.strategy, run.message)));
     }
   }
+  rethrow(result.unwritten);
   return code;
 }
 
@@ -90,8 +93,8 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
     return exit_code::done;
   }
   const std::vector<Prediction> predictions = point.requested();
-  const RunRecord record = measured(point, predictions, request.arguments, &crew).record;
-  return crew.leads() ? report(request, record) : exit_code::done;
+  const Measured result = measured(point, predictions, request.arguments, &crew);
+  return crew.leads() ? report(request, result) : exit_code::done;
 }
 
 int run(const RunRequest& request, Launch& launch) {
@@ -118,7 +121,7 @@ int run(const RunRequest& request, Launch& launch) {
     fmt::print("{}\n", result.dry_run);
     return exit_code::done;
   }
-  return report(request, result.record);
+  return report(request, result);
 }
 
 }  // namespace

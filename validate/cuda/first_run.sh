@@ -22,8 +22,8 @@ usage: validate/cuda/first_run.sh [VERB] [FOLDER]
                        validate/cuda/first_run.sh run out/first_run
   sanitize [FOLDER]  check under compute-sanitizer: memcheck, racecheck and synccheck
                        validate/cuda/first_run.sh sanitize
-  pack [FOLDER]      pack programs, tests, the plugin for sm_90 and their libraries, for a machine without our
-                     packages (default out/first_run_kit, where run looks for it)
+  pack [FOLDER]      pack programs, tests, the plugin for Hopper and later GPUs, and their libraries, for a machine
+                     without our packages (default out/first_run_kit, where run looks for it)
                        validate/cuda/first_run.sh pack
   plan               print the stages with their budgets, and whether they can run here
                        validate/cuda/first_run.sh plan
