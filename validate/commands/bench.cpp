@@ -9,7 +9,6 @@
 
 #include "model/config/command_line.h"
 #include "model/config/option_marks.h"
-#include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/bench/bench.h"
 #include "validate/commands/commands.h"
@@ -46,11 +45,7 @@ int run(const BenchRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.print_failures();
   }
-  const std::exception_ptr unwritten = exception_of([&] {
-    if (!request.out.empty()) {
-      reports::atomic_write(request.out, to_json(record));
-    }
-  });
+  const std::exception_ptr unwritten = exception_of_writing(request.out, [&] { return to_json(record); });
   if (request.format == "json") {
     fmt::print("{}", to_json(record));
   } else {

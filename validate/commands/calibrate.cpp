@@ -68,11 +68,8 @@ int run(const CalibrateRequest& request, Launch& launch) {
     fmt::print("{}\n", where.gpu->dry_run_in_words());
     return measured.print_failures();
   }
-  const std::exception_ptr unwritten = exception_of([&] {
-    if (!request.record.empty()) {  // The fit may fail, so the record is written first.
-      reports::atomic_write(request.record, to_json(record));
-    }
-  });
+  // The fit may fail, so the record is written first.
+  const std::exception_ptr unwritten = exception_of_writing(request.record, [&] { return to_json(record); });
   const calibrate::Observations observations = calibrate::observations_of(
       record, where.gpu && where.gpu->is_software() ? "micro-benchmarks on a software GPU" : "micro-benchmarks");
   const calibrate::Calibration calibration =

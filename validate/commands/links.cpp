@@ -22,7 +22,6 @@
 #include "model/text/ranges.h"
 #include "model/text/suggest.h"
 #include "model/wrapped.h"
-#include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"
@@ -205,11 +204,7 @@ int report_record(const LinksRequest& request, double tolerance) {
 
 /// Writes the record if that was requested, and reports it.
 int write_and_report(const LinksRequest& request, const MicroRecord& measured, std::int32_t ranks) {
-  const std::exception_ptr unwritten = exception_of([&] {
-    if (!request.out.empty()) {
-      reports::atomic_write(request.out, to_json(measured.record));
-    }
-  });
+  const std::exception_ptr unwritten = exception_of_writing(request.out, [&] { return to_json(measured.record); });
   const int code = report(request, measured.record, ranks, tolerance_of(request));
   const int code_of_failures = measured.print_failures();
   rethrow(unwritten);

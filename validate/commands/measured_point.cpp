@@ -593,11 +593,8 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
     record.runs.push_back(std::move(variant.run));
   }
   const bool is_dry = backend.gpu && backend.gpu->is_dry();
-  std::exception_ptr unwritten = exception_of([&] {
-    if (!arguments.out.empty() && speaks && !is_dry) {
-      reports::atomic_write(arguments.out, to_json(record));
-    }
-  });
+  std::exception_ptr unwritten =
+      exception_of_writing(speaks && !is_dry ? arguments.out : "", [&] { return to_json(record); });
   return {std::move(record), is_dry ? backend.gpu->dry_run_in_words() : std::string(), std::move(unwritten)};
 }
 

@@ -52,6 +52,10 @@ std::exception_ptr exception_of(const std::function<void()>& write) {
   return nullptr;
 }
 
+std::exception_ptr exception_of_writing(const std::string& path, const std::function<std::string()>& text) {
+  return path.empty() ? nullptr : exception_of([&] { reports::atomic_write(path, text()); });
+}
+
 void rethrow(const std::exception_ptr& failure) {
   if (failure != nullptr) {
     std::rethrow_exception(failure);

@@ -18,6 +18,9 @@ struct OutputFile {
 /// Throws ConfigError if a file cannot be written, or if two flags name the same file, which the second would replace.
 void require_outputs(std::initializer_list<OutputFile> outputs);
 
+/// Writes the text that `text` returns, if a path is given. Returns the exception if that fails, as exception_of()
+/// does.
+std::exception_ptr exception_of_writing(const std::string& path, const std::function<std::string()>& text);
 /// Calls `write`. Returns what it throws, for rethrow() after the results are printed; null if it throws nothing.
 std::exception_ptr exception_of(const std::function<void()>& write);
 /// Throws the failure, if there is one.
