@@ -511,6 +511,17 @@ TEST_F(FirstRunByFakes, ATooLargeFileIsCompressedOrOmittedAndNamed) {
   EXPECT_TRUE(std::filesystem::exists("bundle/.work/checks.csv"));
 }
 
+TEST_F(FirstRunByFakes, OnAFullDiskTheStateAndTheOlderFilesStay) {
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=launch").code, 0);
+  const std::string before = contents_of("bundle/probes.csv");
+  program("cp", "case $* in *probes.csv) echo cut >\"$2\"; exit 1 ;; esac; exec /bin/cp \"$@\"");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=links FIRST_RUN_WORK=\"$PWD/work\"");
+  EXPECT_TRUE(prints(outcome, "probes.csv cannot be copied to the bundle; it is in ")) << outcome.err;
+  EXPECT_EQ(contents_of("bundle/probes.csv"), before);
+  EXPECT_NE(contents_of("work/probes.csv").find("--stage links"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists("bundle/.new"));
+}
+
 TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   const Outcome outcome = first_run("plan", "FIRST_RUN_QUICK=1");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -299,23 +299,35 @@ fit() {
 }
 
 # Copies all present files to the bundle. It runs after every stage, so the bundle has all measurements however this run
-# ends. Fails if a file had to be omitted.
+# ends. Fails if a file had to be omitted or, on a full disk, could not be copied: the bundle then keeps its older file.
 publish() {
   local file name copy=$out/copy code=0
   rm -rf "$copy"
   mkdir -p "$bundle" "$copy"
-  if [[ -d $out/records ]]; then
-    tar -czf "$out/records.tgz" -C "$out" records
+  if [[ -d $out/records ]] && ! tar -czf "$out/records.tgz" -C "$out" records; then
+    say "the records cannot be packed; they are in $out/records"
+    rm -f "$out/records.tgz"
+    code=1
   fi
   for name in "${bundle_files[@]}"; do
     name=${name/HARDWARE/$(machine_name)}
     [[ -s $out/$name ]] || continue
-    cp "$out/$name" "$copy/$name"
+    if ! cp "$out/$name" "$copy/$name"; then
+      say "$name cannot be copied to the bundle; it is in $out"
+      rm -f "$copy/$name"
+      code=1
+      continue
+    fi
     fit "$copy/$name" || code=1
+    file=$(compgen -G "$copy/$name*") || file=
+    if [[ -n $file ]] && ! mv -f "$file" "$bundle/.new"; then
+      say "$name cannot be copied to the bundle; it is in $out"
+      rm -f "$bundle/.new"
+      code=1
+      continue
+    fi
     rm -f "$bundle/$name" "$bundle/$name.gz"
-  done
-  for file in "$copy"/*; do
-    [[ ! -e $file ]] || mv -f "$file" "$bundle/"
+    [[ -z $file ]] || mv -f "$bundle/.new" "$bundle/$(basename "$file")"
   done
   rm -rf "$copy"
   return "$code"
