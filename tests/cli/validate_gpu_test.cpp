@@ -484,6 +484,24 @@ TEST_F(FirstRunByFakes, EveryPaceHasTheCtasThatItsBandwidthNeeds) {
   EXPECT_GE(measured, 8) << log;
 }
 
+TEST_F(FirstRunByFakes, CopiesLeaveHalfOfASmallGpuToGemms) {
+  program(
+      "commfuse-validate",
+      "[ $1 = doctor ] && echo 'cuda       yes: NVIDIA H100 80GB HBM3 MIG 1g.10gb (16 multiprocessors, 10 GB), driver' "
+      "&& exit\ncase $1 in run) echo \"$*\" >>\"$FIRST_RUN_PROGRAMS/../runs\" ;; esac\n" +
+          std::string(dry_run) + answer);
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=middle FIRST_RUN_HARDWARE=h100-sxm");
+  EXPECT_TRUE(prints(outcome, "middle: exit 0")) << outcome.err;
+  std::istringstream runs(contents_of("runs"));
+  int measured = 0;
+  const std::string flag = "--multiprocessors ";
+  for (std::string line; std::getline(runs, line); ++measured) {
+    EXPECT_GE(std::stoi(line.substr(line.find(flag) + flag.size())), 8) << line;
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_NE(contents_of("bundle/log.txt").find("needs more than 8 CTAs"), std::string::npos);
+}
+
 TEST_F(FirstRunByFakes, ALocaleWithADecimalCommaChangesNoNumber) {
   run_program("localedef -i de_DE -f UTF-8 ./de_DE.UTF-8");
   if (!std::filesystem::exists("de_DE.UTF-8/LC_NUMERIC")) {

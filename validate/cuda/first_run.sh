@@ -246,10 +246,16 @@ run_interference() { probe interference; }
 run_partitions() { probe partitions; }
 run_pinned() { probe pinned; }
 
+# Prints the largest number of CTAs of a copying kernel, which leaves half of the multiprocessors to GEMMs.
+link_ctas_limit() {
+  local half=$((multiprocessors / 2))
+  printf '%s\n' "$((half < max_link_ctas ? half : max_link_ctas))"
+}
+
 # Prints the number of CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails if that is
 # too many.
 link_ctas_of() {
-  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v max_ctas="$max_link_ctas" '
+  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v max_ctas="$(link_ctas_limit)" '
     BEGIN {
       for (ctas = 1; ctas * each < bandwidth; ) ctas *= 2
       if (ctas > max_ctas) exit 1
@@ -298,7 +304,7 @@ middle_pace() {
   local scope=$1 seq=$2 ratio=$3 bandwidth=$4 folder=$out/records/$1-$2-$3 ctas
   if ! ctas=$(link_ctas_of "$bandwidth"); then
     printf -- '-- %s, %s tokens, transfer %s of a GEMM: skipped, because %s GB/s needs more than %s CTAs\n' \
-      "$scope" "$seq" "$ratio" "$bandwidth" "$max_link_ctas"
+      "$scope" "$seq" "$ratio" "$bandwidth" "$(link_ctas_limit)"
     return
   fi
   [[ -s $folder/record.json ]] || measure_pace "$scope" "$seq" "$ratio" "$bandwidth" "$ctas" "$folder" || return
