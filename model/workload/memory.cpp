@@ -370,7 +370,7 @@ class StageMemories {
 
   const Transformer& model_;
   const TrainingPlan& plan_;
-  std::int64_t layer_weight_bytes_;                // of a layer's weight
+  std::int64_t layer_weight_bytes_;                // for each weight of a layer
   std::vector<std::vector<LayerRun>> layers_;      // by stage
   std::vector<StageParameters> stage_parameters_;  // by stage
   ByKind<NumberOfKind> parameters_{[this](const LayerKind& kind) { return parameters_on_gpu(model_, plan_, kind); }};

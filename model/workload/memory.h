@@ -22,7 +22,7 @@ struct StepMemory {
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 
-/// How the weights of fp8 GEMMs are held, and gathered by replicas.
+/// Width of the weights of fp8 GEMMs in memory, and in the gathers of replicas.
 enum class Fp8Weights : std::uint8_t {
   wide,   ///< in 16 bits, or in 8 bits by row and again by column
   narrow  ///< in 8 bits

@@ -194,7 +194,7 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   return *best;
 }
 
-/// How a measured step shows that its plan fits into memory.
+/// Evidence of a measured step that its plan fits into memory.
 enum class MemoryFact : std::uint8_t {
   fitted,  ///< It ran, with everything in the GPU's memory.
   none     ///< It kept a part of its activations elsewhere, which no plan expresses.

@@ -117,7 +117,7 @@ TEST(Implemented, EagerPythonIssuesEveryOpAndItsOwnCalls) {
     const OpKind kind = kernel.program.ops[op].kind;
     const int calls = kind == OpKind::exchange ? 2 : kind == OpKind::gemm && !is_called ? 5 : 0;
     is_called = is_called || kind == OpKind::gemm;
-    const Duration skew{op == 0 ? 25'907'700 : 0};  // of eight hosts: 0.65 x 2.847 x 14 us
+    const Duration skew{op == 0 ? 25'907'700 : 0};  // eight hosts: 0.65 x 2.847 x 14 us
     EXPECT_EQ(costs.issue[op], (1 + calls) * Duration{14us} + skew) << op;
   }
   EXPECT_EQ(costs.duration, kernel.costs(nullptr).duration);
