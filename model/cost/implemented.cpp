@@ -98,10 +98,9 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
   if (gemm.kernel_m.blocks == 0) {
     return {};
   }
-  GemmSize shard = gemm_size(gemm, sizes);
+  GemmSize shard = with_factors(gemm_size(gemm, sizes), options.gemm_dtype);
   shard.run = unfused_products(program, sizes);
   shard.weight_bits = options.weight_bits;
-  shard.dtype = options.gemm_dtype.value_or(shard.dtype);
   shard.m = std::max<std::int64_t>(1, shard.m / program.mesh.ranks());
   const double parts = static_cast<double>(sizes.elements(gemm.m)) / static_cast<double>(shard.m);
   return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");

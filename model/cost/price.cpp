@@ -121,10 +121,9 @@ class Pricer {
   }
 
   [[nodiscard]] Duration duration_of(const GemmShape& gemm, int sms) const {
-    GemmSize size = gemm_size(gemm, sizes_);
+    GemmSize size = with_factors(gemm_size(gemm, sizes_), gemm_dtype_);
     size.run = run_;
     size.weight_bits = weight_bits_;
-    size.dtype = gemm_dtype_.value_or(size.dtype);
     return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
                                      : of_kernel(size, gemm.kernel_m, sms);
   }

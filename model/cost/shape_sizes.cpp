@@ -20,6 +20,14 @@ GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes) {
           .accumulate = gemm.accumulate};
 }
 
+GemmSize with_factors(GemmSize size, const std::optional<DType>& factors) {
+  if (factors) {
+    size.out = size.out.value_or(size.dtype);
+    size.dtype = *factors;
+  }
+  return size;
+}
+
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes) {
   const std::int64_t head = sizes.block[position(attention.head)];
   const std::int64_t batch = sizes.block[position(attention.batch)];

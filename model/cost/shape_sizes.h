@@ -2,6 +2,8 @@
 // Sizes of a program's shapes at a point, in the form that the cost model needs.
 #pragma once
 
+#include <optional>
+
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
 #include "model/program/program.h"
@@ -11,6 +13,9 @@ namespace commfuse {
 
 /// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
+
+/// Returns the size with factors of another dtype, if one is given; the output keeps its dtype.
+GemmSize with_factors(GemmSize size, const std::optional<DType>& factors);
 
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes);
 

@@ -23,21 +23,31 @@ double experts_used(double experts, double active, double in_total, double token
 }  // namespace
 
 /// Adds one kernel for all experts of the rank: their tiles fill waves together. It reads the weights of the experts
-/// that at least one token uses.
+/// that at least one token uses, or writes their gradients and, where GEMMs add to 32-bit sums, reads those too.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t routed_tokens = tokens_ * experts.active;
   const std::int64_t own_experts = experts.count / plan_.expert;
-  const double read_experts =
+  const double used_experts =
       experts_used(static_cast<double>(own_experts), static_cast<double>(experts.active),
                    static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
-  const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
-  const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};
-  const Duration read = memory_bound_time(machine_.accelerator, weights, sms_);
-  kernel(stream, std::max(read, gemm_time(routed_tokens, n, k, false)));
-  if (direction == Direction::backward) {
-    weight_kernel(stream, std::max(read, gemm_time(k, n, routed_tokens, true)));
+  const auto traffic_time = [&](double bytes_per_weight) {
+    const Bytes traffic{std::llround(used_experts * static_cast<double>(n * k) * bytes_per_weight)};
+    return memory_bound_time(machine_.accelerator, traffic, sms_);
+  };
+  const Duration read = traffic_time(bits_of_weights() / 8.0);
+  if (direction == Direction::forward) {
+    kernel(stream, std::max(read, gemm_time(routed_tokens, n, k, false)));
+    return;
   }
+  kernel(stream, std::max(read, gemm_time(routed_tokens, k, n, false)));
+  const double gradient_bytes = static_cast<double>(adds_to_sums() ? 2 * bytes_of(DType::fp32) : width);
+  weight_kernel(stream, std::max(traffic_time(gradient_bytes), gemm_time(k, n, routed_tokens, true)));
+}
+
+/// Returns the bits of a weight of the next GEMMs as they read it.
+double LayerCost::bits_of_weights() const {
+  return weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(bytes_of(gemm_dtype_));
 }
 
 /// A decoding step runs all routed experts of a rank as one call of the serving framework, where its kernels were
@@ -45,8 +55,7 @@ void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Directio
 /// equal rows. After a dispatch, only the rank's own rows are sorted. Prefills keep the price of GEMMs: those of
 /// Mixtral 8x22B in vLLM are 1 to 10% too fast with it, but 5 to 14% with the fitted kernels, which are TensorRT-LLM's.
 std::optional<Duration> LayerCost::served_experts() const {
-  const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(bytes_of(gemm_dtype_));
-  if (point_.cached == 0 || std::lround(bits) != 8 * bytes_of(gemm_dtype_) ||
+  if (point_.cached == 0 || std::lround(bits_of_weights()) != 8 * bytes_of(gemm_dtype_) ||
       expert_layer_of(machine_.accelerator, gemm_dtype_) == nullptr) {
     return std::nullopt;
   }
@@ -94,13 +103,13 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
           group_at({.stride = plan_.tensor, .ranks = plan_.expert}).all_to_all(Bytes{width * permuted * routed}));
     }
   };
-  router(stream);
+  router(stream, direction);
   if (direction == Direction::forward) {
     read_weights(&WeightFormat::experts);
   }
   moved(stream, 2 * own_tokens_ * experts.count);
   if (experts.latent > 0) {
-    latent_gemm(stream, routed, model_.hidden, direction);
+    own_tokens_gemm(stream, routed, model_.hidden, direction);
   }
   const std::optional<Duration> served = served_experts();  // contains sorting and adding up
   if (!served) {
@@ -125,21 +134,22 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) {
     moved(stream, (experts.active + 1) * (dispatches ? own_tokens_ : tokens_) * routed);
   }
   if (experts.latent > 0) {
-    latent_gemm(stream, model_.hidden, routed, direction);
+    own_tokens_gemm(stream, model_.hidden, routed, direction);
   }
 }
 
-/// Adds the router, whose weights are never stored in a narrow format.
-void LayerCost::router(Stream& stream) {
+/// Adds the router, which has 16 bits in every recipe (Megatron-LM, transformer/moe/router.py) and checkpoint.
+void LayerCost::router(Stream& stream, Direction direction) {
   const double bits = std::exchange(weight_bits_, 0.0);
-  const DType dtype = std::exchange(gemm_dtype_, point_.serves && model_.weights ? wide() : plan_.dtype);
-  gemm(stream, own_tokens_, model_.experts->count, model_.hidden);
+  const DType dtype = std::exchange(gemm_dtype_, wide());
+  own_tokens_gemm(stream, model_.experts->count, model_.hidden, direction);
   weight_bits_ = bits;
   gemm_dtype_ = dtype;
 }
 
-/// Every tensor rank narrows its own tokens, or widens them again.
-void LayerCost::latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
+/// Adds a GEMM that every tensor rank runs on its own tokens: the router, or the one that narrows tokens or widens them
+/// again.
+void LayerCost::own_tokens_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   if (direction == Direction::forward) {
     gemm(stream, own_tokens_, n, k);
   } else {

@@ -46,12 +46,14 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   const bool is_woven = kernels != nullptr && weaves(*kernels);
   Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(costs));
   const Accelerator& accelerator = point.machine->accelerator;
-  const GemmSize logits{
-      .m = plan.micro_batch,
-      .n = point.model->vocab / plan.tensor,
-      .k = point.model->hidden,
-      // A checkpoint with narrow weights keeps the weights of the logits wide.
-      .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
+  GemmSize logits{.m = plan.micro_batch,
+                  .n = point.model->vocab / plan.tensor,
+                  .k = point.model->hidden,
+                  // A checkpoint with narrow weights keeps the weights of the logits wide.
+                  .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
+  if (logits.dtype == DType::fp8) {
+    logits.out = DType::bf16;
+  }
   const Duration logits_time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value;
   pass.add({.issue = point.framework.issue.value, .time = costs.slowed(logits_time)});
   return pass.after({}, Duration::zero()).device;
@@ -103,19 +105,25 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
-  // Attention has two GEMMs: a query with all keys, and the scores with all values.
+  // Attention has two GEMMs: a query with all keys, and the scores with all values. An indexer first scores every key.
   const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
-  double seen = 0.0;  // keys over all layers
+  const Indexer indexer = latent.indexer.value_or(Indexer{});
+  const auto keys = static_cast<double>(point.cached + 1);
+  const auto score_width = static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
+  const double indexed = keys * static_cast<double>(indexer.heads * indexer.head_dim);
+  double products = 0.0;  // multiplications of one sequence over all layers
   for (const LayerRun& run : layer_runs(model)) {
-    seen += run.kind.attention ? static_cast<double>(run.count * last_keys(model, run.kind, point.cached + 1)) : 0.0;
+    if (run.kind.attention) {
+      const auto seen = static_cast<double>(last_keys(model, run.kind, point.cached + 1));
+      products += static_cast<double>(run.count) * (seen * score_width + indexed);
+    }
   }
-  const double attended = 2.0 * static_cast<double>(plan.micro_batch) * seen *
-                          static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
+  const double attention = 2.0 * static_cast<double>(plan.micro_batch) * products;
   DecodePrediction prediction;
   prediction.time = forward_pass(on_average(point), sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
-  prediction.mfu = ((flops.layers + flops.logits).count + attended) / (seconds * peak_of(point));
+  prediction.mfu = ((flops.layers + flops.logits).count + attention) / (seconds * peak_of(point));
   prediction.weights = stored_weights(model, plan, 0);
   prediction.cache = cache_of_layers(point);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;

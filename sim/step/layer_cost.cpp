@@ -130,7 +130,10 @@ Duration LayerCost::logits_time(std::int64_t m, std::int64_t n, std::int64_t k, 
 
 Duration LayerCost::gemm_time(GemmSize size, bool into_gradient, int ctas) const {
   size.run = hot;
-  if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
+  if (size.dtype == DType::fp8) {
+    size.out = wide();
+  }
+  if (into_gradient && adds_to_sums()) {
     size.out = DType::fp32;
     size.accumulate = true;
   }

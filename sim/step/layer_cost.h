@@ -176,10 +176,11 @@ class LayerCost {
   void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction);
   void routed_experts(Stream& stream, Direction direction);
-  void router(Stream& stream);
-  void latent_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
+  void router(Stream& stream, Direction direction);
+  void own_tokens_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
+  [[nodiscard]] double bits_of_weights() const;
   /// Returns the time of the routed experts as one fitted call; nothing unless tokens are decoded, or without a
   /// fit.
   [[nodiscard]] std::optional<Duration> served_experts() const;
@@ -204,6 +205,10 @@ class LayerCost {
   /// Adds one GEMM of m x k activations and a k x n weight; gemm_backward() adds the two GEMMs of its gradients.
   void gemm(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   void gemm_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// Returns whether GEMMs add the gradients of weights to 32-bit sums.
+  [[nodiscard]] bool adds_to_sums() const {
+    return plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation;
+  }
   /// Adds gradients of 16 bits to 32-bit sums, where no GEMM does it.
   void accumulation(Stream& stream, std::int64_t parameters) const;
   /// Returns the time of a GEMM that runs while a collective holds `ctas` SMs.

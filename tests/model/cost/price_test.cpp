@@ -225,6 +225,14 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
   EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
 }
 
+TEST(Price, GemmsInFp8WriteTensorsOfTheProgramsDtype) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::gate_up, 8, "serial", h100, {.gemm_dtype = DType::fp8});
+  const GemmSize gemm{.m = 32768, .n = 2 * 28672 / 8, .k = 8192, .dtype = DType::fp8, .out = DType::bf16};
+  EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
+  EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
+}
+
 TEST(Price, AGradientSummedByShardIsReadAndWrittenInFp32EachTime) {
   const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/gemm.h"
 #include "model/cost/jitter_sampler.h"
 #include "model/cost/memory_bound.h"
 #include "model/hardware/link_rates.h"
@@ -498,6 +500,78 @@ TEST_F(StepTest, DecodingRunsRoutedExpertsAsOneFittedCall) {
   EXPECT_EQ(layer(std::chrono::microseconds(10), 1023), layer(Duration::zero(), 1023));  // no fitted kernel reads them
 }
 
+/// Times of the kernels of a layer on one GPU.
+class KernelTimesOfStep {
+ public:
+  explicit KernelTimesOfStep(const Accelerator& accelerator) : accelerator_(accelerator) {}
+
+  [[nodiscard]] Duration moved(std::int64_t bytes) const {
+    return memory_bound_time(accelerator_, Bytes{bytes}, accelerator_.sms);
+  }
+  [[nodiscard]] Duration gemm(GemmSize size) const {
+    size.run = Flops{1e24};  // sustained power
+    return estimate_gemm(accelerator_, size, accelerator_.sms).time;
+  }
+  /// Returns the sum of the times, with the gap before each kernel.
+  [[nodiscard]] Duration together(std::initializer_list<Duration> kernels) const {
+    Duration sum{};
+    for (const Duration time : kernels) {
+      sum += time + accelerator_.stream_gap.value;
+    }
+    return sum;
+  }
+
+ private:
+  const Accelerator& accelerator_;
+};
+
+TEST_F(StepTest, Fp8ExpertsReadEightBitsOfAWeight) {
+  const Transformer model = mixture();
+  Machine machine = load_machine("h100-sxm");
+  machine.accelerator.experts_fp8.reset();
+  SiteTimes sites(structures_, machine);
+  const StepPoint point{.model = &model,
+                        .machine = &machine,
+                        .plan = {.micro_batch = 256, .seq = 1, .dtype = DType::fp8},
+                        .cached = 1023};
+  const KernelTimesOfStep times(machine.accelerator);
+  const auto gemm = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return times.gemm({.m = m, .n = n, .k = k, .dtype = DType::fp8, .out = DType::bf16});
+  };
+  const std::int64_t state = 2LL * 256 * 2048;                        // bytes of the tokens
+  const Duration router = times.gemm({.m = 256, .n = 8, .k = 2048});  // in 16 bits
+  const Duration weights = times.moved(8LL * 4096 * 2048);            // 256 tokens use all eight experts
+  ASSERT_GT(weights, gemm(512, 4096, 2048));
+  ASSERT_GT(weights, gemm(512, 2048, 4096));
+  EXPECT_EQ(LayerCost(point, sites).forward(routed).device,
+            times.together({times.moved(2 * state), router, times.moved(2LL * 2 * 256 * 8), times.moved(2 * 2 * state),
+                            weights, times.moved(2LL * 2 * 512 * 4096), weights, times.moved(3 * state),
+                            times.moved(3 * state)}));
+}
+
+TEST_F(StepTest, GradientsOfAllExpertsAreAddedToSumsInMemory) {
+  const Transformer model = mixture();
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const StepPoint point{.model = &model, .machine = &machine, .plan = {.seq = 1024}, .framework = framework_};
+  const KernelTimesOfStep times(machine.accelerator);
+  const auto gemm = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return times.gemm({.m = m, .n = n, .k = k});
+  };
+  const Duration router_gradient = times.gemm({.m = 2048, .n = 8, .k = 1024, .out = DType::fp32, .accumulate = true});
+  const std::int64_t state = 2LL * 1024 * 2048;  // bytes of the tokens
+  const Duration weights = times.moved(2LL * 8 * 4096 * 2048);
+  const Duration sums = times.moved(8LL * 8 * 4096 * 2048);  // four bytes, read and written
+  ASSERT_GT(sums, times.gemm({.m = 2048, .n = 4096, .k = 2048, .out = DType::fp32, .accumulate = true}));
+  ASSERT_GT(sums, times.gemm({.m = 4096, .n = 2048, .k = 2048, .out = DType::fp32, .accumulate = true}));
+  EXPECT_EQ(
+      LayerCost(point, sites).backward(routed).device,
+      times.together({times.moved(3 * state), gemm(1024, 2048, 8), router_gradient, times.moved(2LL * 2 * 1024 * 8),
+                      times.moved(2 * 2 * state), std::max(weights, gemm(2048, 2048, 4096)), sums,
+                      times.moved(3LL * 2 * 2048 * 4096), std::max(weights, gemm(2048, 4096, 2048)), sums,
+                      times.moved(3 * state), times.moved(4 * state)}));
+}
+
 TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
   // Eight replicas share eight experts: each rank has one expert, whose gradient no other rank has.
   TrainingPlan plan{
@@ -790,6 +864,21 @@ TEST_F(StepTest, MfuOfInferenceCountsTheLogitsOfEachSequencesLastToken) {
   EXPECT_NEAR((decode_flops(64'000) - decode_flops(32'000)) / more_logits, 1.0, 1e-9);
 }
 
+TEST_F(StepTest, MfuOfDecodingCountsTheScoresOfAnIndexer) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const Transformer model = load_model("deepseek-v3.2");
+  StepPoint point{.model = &model, .machine = &machine, .plan = {.micro_batch = 4, .seq = 1}};
+  const double peak = machine.accelerator.dense_peak(DType::bf16).value;
+  const auto flops = [&](std::int64_t keys) {
+    point.cached = keys - 1;
+    const DecodePrediction decode = predict_decode(point, sites);
+    return decode.mfu * to_seconds(decode.time) * peak;
+  };
+  // Attention sees 2,048 keys either way; in each of 61 layers, 64 heads of width 128 score all keys.
+  EXPECT_NEAR((flops(16'384) - flops(8'192)) / (2.0 * 4 * 8'192 * 61 * 64 * 128), 1.0, 1e-9);
+}
+
 TEST_F(StepTest, TakesAboutAsLongForOneTokenMoreOrLess) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);
@@ -899,6 +988,20 @@ TEST_F(StepTest, Fp8HasFasterGemmsAndSendsSixteenBits) {
   const SiteTime narrow = sites.of(site);
   EXPECT_LT(narrow.compute, wide.compute);
   EXPECT_EQ(narrow.time - narrow.compute, wide.time - wide.compute);
+}
+
+TEST_F(StepTest, Fp8GemmsWriteSixteenBits) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const StepPoint point{.model = &small, .machine = &machine, .plan = {.dtype = DType::fp8}, .framework = framework_};
+  const KernelTimesOfStep times(machine.accelerator);
+  const auto gemm = [&](std::int64_t n, std::int64_t k) {
+    return times.gemm({.m = 2048, .n = n, .k = k, .dtype = DType::fp8, .out = DType::bf16});
+  };
+  const std::int64_t state = 2LL * 2048 * 2048;  // bytes of the tokens
+  EXPECT_EQ(LayerCost(point, sites).forward({.mlp = MlpKind::dense}).device,
+            times.together({times.moved(2 * state), gemm(8192, 2048), times.moved(2LL * 2 * 2048 * 8192),
+                            gemm(2048, 8192), times.moved(3 * state)}));
 }
 
 TEST_F(StepTest, SitesWithWideWeightsAreSimulatedInSixteenBits) {
