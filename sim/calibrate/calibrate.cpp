@@ -149,7 +149,7 @@ class Calibrator {
         observations_(observations),
         machine_(observations.machine.empty() ? machine_in_keys(base) : observations.machine) {}
 
-  /// Runs before the other fits, because GEMMs read and write memory too.
+  /// Runs before the other fits, because all kernels read and write memory.
   void traffic() {
     const auto& [rows, source] = observations_.traffic;
     if (rows.empty() || !is_enough("copies and adds", source, rows.size(), min_traffic_rows)) {
@@ -227,7 +227,7 @@ class Calibrator {
     if (rows.empty()) {
       return;
     }
-    const AttentionFit fit = fit_attention(base_.accelerator, rows, machine_, source);
+    const AttentionFit fit = fit_attention(accelerator_, rows, machine_, source);
     const Accelerator& fitted = fit.accelerator;
     FittedPart& part = add_part("attention", source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
@@ -297,7 +297,7 @@ class Calibrator {
     if (rows.empty()) {
       return;
     }
-    const FrameworkKernelFit fit = fit_framework_kernels(base_.accelerator, rows, machine_, source);
+    const FrameworkKernelFit fit = fit_framework_kernels(accelerator_, rows, machine_, source);
     if (!fit.accelerator.framework_kernels && !observations_.traffic.rows.empty()) {
       result_.skipped.push_back(fmt::format(
           "memory-bound kernels ({}): their price uses memory_bound_efficiency, which copies and adds have set",
@@ -554,13 +554,13 @@ class Calibrator {
       result_.skipped.push_back(fmt::format("{} ({}): the base has no peak rate for this dtype", kernel.name, source));
       return;
     }
-    if (!kernel.can_fit(base_.accelerator, rows, machine_)) {
+    if (!kernel.can_fit(accelerator_, rows, machine_)) {
       result_.skipped.push_back(
           fmt::format("{} ({}): {}, but a fit needs 60 sizes unless the base has parameters; measure more sizes",
                       kernel.name, source, counted(rows.size(), "row")));
       return;
     }
-    const CallFit<Size> fit = kernel.fit(base_.accelerator, rows, machine_, source);
+    const CallFit<Size> fit = kernel.fit(accelerator_, rows, machine_, source);
     FittedPart& part = add_part(kernel.name, source, fit);
     for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(kernel.time(fit.accelerator, size)),

@@ -907,6 +907,26 @@ TEST_F(Calibrate, OneAttentionCallAndOneKernelAreEnough) {
   EXPECT_EQ(*fitted.attention_fit.range(FitSize::seq), (SeenRange{8192, 8192}));
 }
 
+// Copies show a memory half as fast as the base's. The attention call takes as long as that explains, so the file that
+// has both must predict its time.
+TEST_F(Calibrate, CallsAreFittedOnTheMemoryThatCopiesHaveMeasured) {
+  Accelerator truth = base().accelerator;
+  truth.hbm_bandwidth.value.value *= 0.5;
+  truth.memory_bound_efficiency.value = 1.0;
+  Observations observations;
+  for (std::int64_t bytes = std::int64_t{1} << 24; bytes <= std::int64_t{1} << 34; bytes *= 4) {
+    observations.traffic.rows.push_back({Bytes{bytes}, memory_bound_time(truth, Bytes{bytes}, truth.sms)});
+  }
+  observations.traffic.source = "copies.json";
+  const AttentionSize call{.batch = 64, .seq = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128};
+  const Duration measured = decode_attention_time(truth, call);
+  observations.decode_attention = {{{call, measured}}, "decode.csv"};
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", observations);
+  const Accelerator fitted = load_machine(write("made-up.yaml", calibration.yaml).string()).accelerator;
+  EXPECT_NEAR(fitted.hbm_bandwidth.value.value / truth.hbm_bandwidth.value.value, 1.0, 0.01);
+  EXPECT_NEAR(to_seconds(decode_attention_time(fitted, call)) / to_seconds(measured), 1.0, 0.05);
+}
+
 TEST_F(Calibrate, ALayerOfExpertsMovesTheParametersOfTheBase) {
   Machine truth = base();
   truth.accelerator.experts->hbm_efficiency.value = 0.6;
