@@ -102,9 +102,10 @@ struct TrainingPlan {
   /// Returns true if replicas scatter the gradients of every micro-batch: with ZeRO 3, or with ZeRO 2 without a
   /// pipeline, as in DeepSpeed. With a pipeline, whose stages have several micro-batches under way, gradients are
   /// summed whole and shared after the last micro-batch, as in PyTorch's FSDP (pytorch/torchtitan,
-  /// distributed/pipeline_parallel.py).
+  /// distributed/pipeline_parallel.py). A single replica scatters nothing.
   [[nodiscard]] bool scatters_each_pass() const {
-    return zero == Zero::weights || (zero == Zero::gradients && pipeline == 1 && micro_batches() > 1);
+    return replicas() > 1 &&
+           (zero == Zero::weights || (zero == Zero::gradients && pipeline == 1 && micro_batches() > 1));
   }
   /// Returns the tokens of one pass on one rank, before tensor ranks share them.
   [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / sequence_ranks(); }

@@ -68,6 +68,16 @@ TEST_F(StepTest, OnOneGpuConsistsOfMicroBatchesAndTheOptimizer) {
   EXPECT_EQ(a.hfu, a.mfu);
 }
 
+TEST_F(StepTest, OneReplicaTakesEquallyLongWithEveryZeroStage) {
+  const TrainingPlan plan{.global_batch = 4};
+  const Duration alone = predict(small, plan).time;
+  for (const Zero zero : {Zero::optimizer, Zero::gradients, Zero::weights}) {
+    TrainingPlan sharded = plan;
+    sharded.zero = zero;
+    EXPECT_EQ(predict(small, sharded).time, alone) << static_cast<int>(zero);
+  }
+}
+
 TEST_F(StepTest, UnfusedAccumulationMovesGradientsAgainPerMicroBatch) {
   TrainingPlan plan{.global_batch = 4, .gradient_dtype = DType::bf16};
   framework_.fuses_accumulation = false;
