@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/columns.h"
@@ -198,6 +199,15 @@ Json place_json(const CrossoverMap& map, const MapPlace& place) {
 
 Json maybe(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
+/// Returns where the winner changes: a whole number on an axis of counts, a text on an axis of bandwidths, and null
+/// where no value is known.
+Json crossing_json(const CrossoverMap& map, const Crossing& crossing) {
+  if (!crossing.at) {
+    return {};
+  }
+  return is_count(crossing.axis) ? Json(std::llround(*crossing.at)) : Json(crossing_value(map, crossing));
+}
+
 Json map_as_json(const CrossoverMap& map) {
   Json json{{"setting", map.setting}, {"cells", Json::array()}, {"crossovers", Json::array()}};
   for (const MapCell& cell : map.cells) {
@@ -222,7 +232,7 @@ Json map_as_json(const CrossoverMap& map) {
                                   {"above", place_json(map, above)},
                                   {"winner_below", crossing.below},
                                   {"winner_above", crossing.above},
-                                  {"at", crossing.at ? Json(crossing_value(map, crossing)) : Json()},
+                                  {"at", crossing_json(map, crossing)},
                                   {"clear", crossing.clear}});
   }
   return json;
@@ -266,10 +276,14 @@ std::string crossings_csv(std::span<const CrossoverMap> maps) {
   for (const CrossoverMap& map : maps) {
     for (const Crossing& crossing : map.crossings) {
       const MapValue& next = map.values(crossing.axis)[crossing.place[index_of(crossing.axis)] + 1];
+      const Json at = crossing_json(map, crossing);
       text += fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, crossing.place), name_of(crossing.axis),
                           is_count(crossing.axis) ? fmt::format("{}", next.value) : csv_text(next.text),
                           csv_text(crossing.below), csv_text(crossing.above),
-                          crossing.at ? csv_text(crossing_value(map, crossing)) : "", crossing.clear);
+                          at.is_string() ? csv_text(at.get<std::string>())
+                          : at.is_null() ? ""
+                                         : at.dump(),
+                          crossing.clear);
     }
   }
   return text;

@@ -14,6 +14,7 @@
 #include "model/columns.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "model/wrapped.h"
 #include "reports/percents.h"
 #include "reports/point_rows.h"
@@ -50,6 +51,15 @@ std::string head(const Explanation& explanation, const Unit& unit) {
   text += wrapped(fmt::format("{} takes {} {}{}; MFU {:.1f}%.", label(row), unit.text(row.analysis.critical.makespan),
                               unit.name(), error, 100.0 * row.mfu),
                   "", "  ");
+  if (row.tails) {
+    const Percentiles& percentiles = row.tails->percentiles;
+    text +=
+        wrapped(fmt::format("Under jitter {}: p50 {}, p99 {} {}. All other numbers are without jitter; commfuse-sim "
+                            "run states the causes of the p99.",
+                            in_quotes(row.jitter), unit.text(percentiles.p50.value), unit.text(percentiles.p99.value),
+                            unit.name()),
+                "", "  ");
+  }
   return text + (explanation.verdict.empty() ? std::string{} : wrapped(explanation.verdict, "", "  "));
 }
 

@@ -120,6 +120,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
             : "a plan file cannot be combined with plan flags; remove the flags and write their values into "
               "the file, or remove the file");
   }
+  caller.note(for_stderr(request.file.empty() ? add_variables(flags) : ignored_beside_file()));
   const std::string by_flags = request.file.empty() ? plan_of(flags) : "";
   const PlanFile file =
       by_flags.empty() ? load_plan(file_or_known(Catalogue::plans, request.file)) : plan_by_flags(flags, by_flags);

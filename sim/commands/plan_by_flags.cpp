@@ -11,6 +11,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/meant.h"
+#include "model/config/resolver.h"
 #include "model/config/settings.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
@@ -117,6 +118,53 @@ PlanFlags with_start(PlanFlags flags) {
     flags.start = today_in_words();
   }
   return flags;
+}
+
+namespace {
+
+/// Returns the settings of environment variables, each with its field.
+std::vector<std::pair<const Field*, Setting>> variables() {
+  Resolver resolver;
+  resolver.read_environment(environment());
+  const Settings settings = resolver.finish();
+  std::vector<std::pair<const Field*, Setting>> variables;
+  for (const Field& field : run_fields()) {
+    if (settings.at(field).origin.source == Source::environment) {
+      variables.emplace_back(&field, settings.at(field));
+    }
+  }
+  return variables;
+}
+
+std::string note_of_ignored(const Setting& variable, std::string_view reason) {
+  return fmt::format("note: {} is ignored; {}\n", variable.origin.where, reason);
+}
+
+}  // namespace
+
+std::string add_variables(PlanFlags& flags) {
+  std::string notes;
+  const FlagTexts given = flags.settings;
+  for (const auto& [field, variable] : variables()) {
+    if (field->key == "hardware") {
+      flags.hardware = flags.hardware.empty() && flags.gpus.empty() ? variable.text : flags.hardware;
+    } else if (field->key == "price") {
+      flags.price = flags.price.empty() ? variable.text : flags.price;
+    } else if (!is_plan_setting(*field)) {
+      notes += note_of_ignored(variable, fmt::format("plan does not use '{}'", field->key));
+    } else if (std::ranges::find(given, field, &FlagTexts::value_type::first) == given.end()) {
+      flags.settings.emplace_back(field, variable.text);
+    }
+  }
+  return notes;
+}
+
+std::string ignored_beside_file() {
+  std::string notes;
+  for (const auto& [field, variable] : variables()) {
+    notes += note_of_ignored(variable, "a plan file states its settings");
+  }
+  return notes;
 }
 
 std::string in_shell_words(const PlanFlags& flags) {

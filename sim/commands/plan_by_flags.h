@@ -40,6 +40,14 @@ struct PlanFlags {
 /// Returns the flags with --start today if --deadline is a day and --start is absent.
 PlanFlags with_start(PlanFlags flags);
 
+/// Adds the environment variables of settings, hardware and price that no flag gives. Returns a note for each variable
+/// that a plan does not use, in whole lines. Throws ConfigError for unknown variables and wrong values.
+std::string add_variables(PlanFlags& flags);
+
+/// Returns a note for each environment variable of a setting, none of which changes a plan file, in whole lines. Throws
+/// as add_variables() does.
+std::string ignored_beside_file();
+
 /// Returns the given flags quoted for a shell: " --model llama-3.1-70b --tokens 2T …".
 std::string in_shell_words(const PlanFlags& flags);
 

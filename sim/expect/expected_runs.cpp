@@ -36,7 +36,9 @@ ExpectedRuns layers(const Settings& settings, const Library& library, double fal
     } else if (!row.bound) {
       const std::string strategy =
           row.parameters.empty() ? row.strategy : fmt::format("{} {}", row.strategy, row.parameters);
-      ExpectedRun run = run_with(strategy, row.analysis.critical.makespan, row.makespan_error, false_alarms);
+      // Under jitter, the mean, as for steps.
+      const Duration time = row.tails ? row.tails->percentiles.mean.value : row.analysis.critical.makespan;
+      ExpectedRun run = run_with(strategy, time, row.makespan_error, false_alarms);
       run.scope = row.scope;
       run.model = row.model;
       run.ranks = row.ranks;

@@ -77,6 +77,23 @@ TEST(CommfuseSimPlan, EveryTotalFollowsFromTheFiguresOfItsRun) {
   EXPECT_GT(runs, 40U);
 }
 
+TEST(CommfuseSimPlan, VariablesCountUnlessAFlagOrAFileStatesTheSetting) {
+  const std::string fewest_flags = "commfuse-sim plan --tokens 1T --count 64 -o csv";
+  const std::string flags = fewest_flags + " --model llama-3.1-8b --seq 8K --hardware h100-sxm --price 2";
+  const Outcome by_flags = run_program(flags);
+  ASSERT_EQ(by_flags.code, 0) << by_flags.err;
+  const Outcome by_variables = run_program(
+      "COMMFUSE_MODEL=llama-3.1-8b COMMFUSE_SEQ=8K COMMFUSE_HARDWARE=h100-sxm COMMFUSE_PRICE=2 " + fewest_flags);
+  EXPECT_EQ(by_variables.out, by_flags.out) << by_variables.err;
+  EXPECT_EQ(run_program("COMMFUSE_SEQ=4K COMMFUSE_HARDWARE=b200-sxm COMMFUSE_PRICE=3 " + flags).out, by_flags.out);
+  const Outcome unused = run_program("COMMFUSE_LAUNCH=graph " + flags);
+  EXPECT_EQ(unused.out, by_flags.out);
+  EXPECT_EQ(unused.err, "note: COMMFUSE_LAUNCH is ignored; plan does not use 'launch'\n");
+  EXPECT_EQ(run_program("COMMFUSE_SEQ=4K commfuse-sim plan " + plans + "train-70b.yaml -o verdict").err,
+            "note: COMMFUSE_SEQ is ignored; a plan file states its settings\n");
+  EXPECT_EQ(run_program("COMMFUSE_SHEQ=4K " + flags).code, 2);
+}
+
 TEST(CommfuseSimPlan, ThePublishedFlopsOfLlama70BAreSixN) {
   const json asked = planned("train-70b.yaml").at("asked");
   // 70.55e9 parameters; attention 3 x 2 x layers x seq x heads x head_dim per token, causal; the embedding is a lookup.

@@ -342,6 +342,18 @@ TEST(ExpectCommand, ScopesFollowTheEnvironmentAsRunDoes) {
   EXPECT_TRUE(run_program(command + " --set hardware=h100-sxm").out.starts_with("mlp of llama-3.1-8b on h100-sxm, "));
 }
 
+TEST(ExpectCommand, LayersUnderJitterTakeTheirMeanTime) {
+  const auto first_row = [](const std::string& command) {
+    const Outcome outcome = run_program("commfuse-sim " + command + " -o json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at(0);
+  };
+  const double mean = first_row("run --scope mlp --seq 8K --strategy serial --jitter default").at("mean_us");
+  const nlohmann::json expected =
+      first_row("expect --scope mlp --set seq=8K --set strategy.name=serial --set jitter=default");
+  EXPECT_NEAR(expected.at("time_us"), mean, 1e-5 * mean);
+}
+
 TEST(ExpectCommand, RefusesGroupsThatAreTooLargeOrTooSmall) {
   const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   // 131,072 nodes of 8 GPUs have 1M GPUs, the limit of --ranks.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -24,6 +25,18 @@ TEST(CommfuseSimWhy, BreaksDownTheFastestAndNamesItsRivals) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80U) << line;
   }
+}
+
+TEST(CommfuseSimWhy, StatesThePercentilesUnderJitter) {
+  const std::string settings = " --seq 2K --strategy serial --jitter default";
+  const Outcome outcome = run_program("commfuse-sim why" + settings);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = nlohmann::json::parse(run_program("commfuse-sim run -o json" + settings).out);
+  const double p50 = rows.at(0).at("p50_us");
+  std::ostringstream sentence;
+  sentence << "\nUnder jitter 'default': p50 " << std::fixed << std::setprecision(1) << p50 << ", p99 ";
+  EXPECT_NE(outcome.out.find(sentence.str()), std::string::npos) << outcome.out;
+  EXPECT_EQ(run_program("commfuse-sim why --seq 2K --strategy serial").out.find("jitter"), std::string::npos);
 }
 
 TEST(CommfuseSimWhy, NamesTheLimitOfAMemoryBoundOp) {

@@ -235,6 +235,15 @@ TEST(Maps, CsvQuotesNamesWithCommas) {
   EXPECT_NE(crossings_csv(maps).find(",seq,2048,\"my, flux\",serial,"), std::string::npos) << crossings_csv(maps);
 }
 
+TEST(Maps, CrossingsOfCountsHaveDigitsInCsvAndJson) {
+  const std::vector rows{row("serial", "", 1000us, 1024), row("commfuse", "ring", 500us, 1024),
+                         row("serial", "", 1000us, 2048), row("commfuse", "ring", 2000us, 2048)};
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  // The ratio of the times is 1 at the geometric mean of both lengths: sqrt(1024 x 2048) = 1448.2.
+  EXPECT_NE(crossings_csv(maps).find(",seq,2048,commfuse,serial,1448,"), std::string::npos) << crossings_csv(maps);
+  EXPECT_NE(map_json(maps, {}).find("\"at\": 1448,"), std::string::npos) << map_json(maps, {});
+}
+
 TEST(Maps, LargeValuesHaveNoExponent) {
   const auto value_at = [](MapValue below, double at) {
     CrossoverMap map;
