@@ -342,12 +342,19 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
   return std::nullopt;
 }
 
+const Field* field_called(std::string_view word) {
+  const auto field = std::ranges::find_if(fields(), [&](const Field& known) {
+    return leaf_of(known.key) == word || known.flag == word || field_meant(word) == &known;
+  });
+  return field == fields().end() ? nullptr : &*field;
+}
+
 std::string remedy_for_key(std::string_view wrong) {
+  if (const Field* const field = field_called(wrong)) {
+    return fmt::format("did you mean '{}'?", field->key);
+  }
   Words keys;
   for (const Field& field : fields()) {
-    if (leaf_of(field.key) == wrong || field.flag == wrong || field_meant(wrong) == &field) {
-      return fmt::format("did you mean '{}'?", field.key);
-    }
     keys.push_back(field.key);
   }
   return remedy_for(wrong, keys, "settings");

@@ -45,6 +45,9 @@ bool names_config(const Field& field, std::string_view text);
 /// readable, but not the contents of the file.
 std::optional<std::string> mistake_in(const Field& field, std::string_view text);
 
+/// Returns the setting whose flag or last part of its key is `word`, or which other tools call so; null without one.
+const Field* field_called(std::string_view word);
+
 /// Returns the remedy for an unknown key: the nearest setting, or all of them.
 std::string remedy_for_key(std::string_view wrong);
 

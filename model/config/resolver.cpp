@@ -176,6 +176,14 @@ const Field* field_of_variable(std::string_view name) {
 }
 
 std::string unknown_variable(std::string_view name) {
+  const std::string word = lowercase(name.substr(variable_prefix.size()));
+  std::string flag = word;
+  std::ranges::replace(flag, '_', '-');
+  for (const std::string& called : {word, flag}) {
+    if (const Field* const field = field_called(called)) {
+      return fmt::format("unknown environment variable {}; did you mean '{}'?", in_quotes(name), variable_of(*field));
+    }
+  }
   std::vector<std::string> names{std::string(other_variables.front())};
   for (const Field& field : run_fields()) {
     names.push_back(variable_of(field));

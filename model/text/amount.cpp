@@ -28,4 +28,9 @@ std::string amount_of_money(const std::string& currency, double amount) {
   return fmt::format("{}{}{}", amount < 0.0 ? "-" : "", currency, digits);
 }
 
+std::string amount_of_days(double days) {
+  constexpr double first_tenth = 0.095;
+  return days < first_tenth ? fmt::format("{:.2g}", days) : fmt::format("{:.1f}", days);
+}
+
 }  // namespace commfuse

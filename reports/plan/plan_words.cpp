@@ -153,7 +153,7 @@ std::string large(double number) { return large_number(number); }
 
 std::string money(const CapacityPlan& plan, double amount) { return amount_of_money(plan.currency, amount); }
 
-std::string days(double number) { return fmt::format("{:.1f}", number); }
+std::string days(double number) { return amount_of_days(number); }
 std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
 std::string share_percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
 std::string likelihood(double share) {

@@ -123,7 +123,7 @@ PlanFlags with_start(PlanFlags flags) {
 namespace {
 
 /// Returns the settings of environment variables, each with its field.
-std::vector<std::pair<const Field*, Setting>> variables() {
+std::vector<std::pair<const Field*, Setting>> settings_of_environment() {
   Resolver resolver;
   resolver.read_environment(environment());
   const Settings settings = resolver.finish();
@@ -145,7 +145,7 @@ std::string note_of_ignored(const Setting& variable, std::string_view reason) {
 std::string add_variables(PlanFlags& flags) {
   std::string notes;
   const FlagTexts given = flags.settings;
-  for (const auto& [field, variable] : variables()) {
+  for (const auto& [field, variable] : settings_of_environment()) {
     if (field->key == "hardware") {
       flags.hardware = flags.hardware.empty() && flags.gpus.empty() ? variable.text : flags.hardware;
     } else if (field->key == "price") {
@@ -161,7 +161,7 @@ std::string add_variables(PlanFlags& flags) {
 
 std::string ignored_beside_file() {
   std::string notes;
-  for (const auto& [field, variable] : variables()) {
+  for (const auto& [field, variable] : settings_of_environment()) {
     notes += note_of_ignored(variable, "a plan file states its settings");
   }
   return notes;

@@ -342,6 +342,14 @@ std::string why_no_row_wins(const StoreQuery& store, BestQuery best) {
              : fmt::format("no row wins: none has a value of {}", best.by.substr(best.by.starts_with('-') ? 1 : 0));
 }
 
+/// Returns whether rows with larger values of a column are better.
+bool is_better_if_larger(std::string_view column) {
+  constexpr std::array<std::string_view, 8> columns{"mfu",          "mfu_mean",          "mfu_p99",
+                                                    "hfu",          "tokens_per_second", "tokens_per_second_gpu",
+                                                    "beats_serial", "win_probability"};
+  return std::ranges::find(columns, column) != columns.end();
+}
+
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
   std::vector<FittedColumn> columns = columns_of(request, store);
@@ -358,6 +366,10 @@ int show_best(const ResultsRequest& request) {
   if (excludes_bounds) {
     best.without = bounds();
     best.without_bounds = std::ranges::find(store.columns(), "bound") != store.columns().end();
+  }
+  if (is_better_if_larger(request.by)) {
+    fmt::print(stderr, "note: --by {0} shows the rows with the smallest {0}; --by -{0} shows those with the largest\n",
+               request.by);
   }
   TableNotes notes = how_to_see_more();
   if (request.by.empty() && request.per.empty()) {  // Other groups and columns have no verdicts.

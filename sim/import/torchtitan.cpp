@@ -262,8 +262,9 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
   const Entry* const given = file.first_of({"training.global_batch_size"});
   step.batch = given == nullptr || given->text == "-1" ? batch : KeyedFile::count(*given, range);
   if (step.batch % batch != 0) {
-    KeyedFile::wrong(*given, fmt::format("is {}, not a multiple of {} ({} sequences on each of {} replicas); write one",
-                                         step.batch, batch, local, replicas.copies * replicas.shards));
+    KeyedFile::wrong(*given,
+                     fmt::format("is {}, not a multiple of {} ({} on each of {}); write one", step.batch, batch,
+                                 counted(local, "sequence"), counted(replicas.copies * replicas.shards, "replica")));
   }
   if (step.batch > range.most) {
     throw ConfigError(fmt::format("{}: the batch is {} sequences, above {}; make training.local_batch_size smaller",

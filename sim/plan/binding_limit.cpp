@@ -94,9 +94,9 @@ std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
 
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t limit) {
   const double allowed = file.deadline->count() / day;
-  return fmt::format("the deadline binds: the shortest run takes {:.1f} days on {}{}, {:.2f} times the allowed {}",
-                     days_of(run), gpus_in_words(run.gpus), why_no_more(file, kind, run, limit), days_of(run) / allowed,
-                     days_in_words(allowed));
+  return fmt::format("the deadline binds: the shortest run takes {} days on {}{}, {:.2f} times the allowed {}",
+                     amount_of_days(days_of(run)), gpus_in_words(run.gpus), why_no_more(file, kind, run, limit),
+                     days_of(run) / allowed, days_in_words(allowed));
 }
 
 /// `remaining` has the runs that meet the other limits, at least one.
@@ -110,9 +110,10 @@ std::string budget_binds(const PlanFile& file, const CapacityKind& kind, const s
                   gpus_in_words(run.gpus), cost_of(run) / *file.budget, amount_of_money(file.currency, *file.budget));
   const double allowed = file.deadline ? file.deadline->count() / day : 0.0;
   if (!is_cheapest && file.deadline && days_of(cheapest) > allowed) {
-    text += fmt::format(
-        "; the cheapest of all, {} on {}, misses the deadline: it takes {:.1f} days, and the limit is {:.4g}",
-        amount_of_money(file.currency, cost_of(cheapest)), gpus_in_words(cheapest.gpus), days_of(cheapest), allowed);
+    text +=
+        fmt::format("; the cheapest of all, {} on {}, misses the deadline: it takes {} days, and the limit is {:.4g}",
+                    amount_of_money(file.currency, cost_of(cheapest)), gpus_in_words(cheapest.gpus),
+                    amount_of_days(days_of(cheapest)), allowed);
   }
   return text;
 }

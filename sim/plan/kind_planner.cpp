@@ -158,6 +158,12 @@ std::vector<std::int64_t> KindPlanner::planned_counts() const {
   if (const std::vector<std::int64_t> counts = search_.counts(wanted); !counts.empty() && counts.back() == wanted) {
     return max_gpus_ < wanted ? std::vector<std::int64_t>{} : std::vector{wanted};
   }
+  if (!search_.fills_nodes(wanted)) {
+    throw ConfigError(fmt::format(
+        "{}: 'gpus.{}.count' is {}, but a plan uses whole nodes of {} GPUs, or a number that divides one evenly; {}",
+        offer_.count_place, offer_.name, wanted, machine_.gpus_per_node,
+        advice_for(wanted, fmt::format("see a step on {} with commfuse-sim tune", wanted))));
+  }
   const LayoutTerms& terms = search_.terms();
   throw ConfigError(
       fmt::format("{}: 'gpus.{}.count' is {}, but no layout of {} with batch {} divides {} GPUs of {} evenly; {}",

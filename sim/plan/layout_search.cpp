@@ -68,11 +68,6 @@ std::string why_unscheduled(const StepPoint& point, SiteTimes& times) {
   return {};
 }
 
-/// Returns whether the GPUs fill whole nodes, or divide one node evenly.
-bool is_even(std::int64_t gpus, std::int64_t gpus_per_node) {
-  return gpus < gpus_per_node ? gpus_per_node % gpus == 0 : gpus % gpus_per_node == 0;
-}
-
 }  // namespace
 
 LayoutSearch::LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures,
@@ -90,7 +85,7 @@ std::vector<std::int64_t> LayoutSearch::counts(std::int64_t limit) const {
         for (const std::int64_t data : replicas) {
           const std::optional<std::int64_t> gpus =
               product_within(limit, {tensor, stages, context, wish.ulysses.value_or(1), data});
-          if (gpus && is_even(*gpus, machine_.gpus_per_node)) {
+          if (gpus && fills_nodes(*gpus)) {
             counts.insert(*gpus);
           }
         }
@@ -98,6 +93,11 @@ std::vector<std::int64_t> LayoutSearch::counts(std::int64_t limit) const {
     }
   }
   return {counts.begin(), counts.end()};
+}
+
+bool LayoutSearch::fills_nodes(std::int64_t gpus) const {
+  const std::int64_t node = machine_.gpus_per_node;
+  return gpus < node ? node % gpus == 0 : gpus % node == 0;
 }
 
 StepPoint LayoutSearch::point_of(const TrainingPlan& plan) const {

@@ -61,6 +61,9 @@ class LayoutSearch {
   /// GPUs of a node.
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t limit) const;
 
+  /// Returns whether the GPUs fill whole nodes, or divide the GPUs of one node evenly, as counts() requires.
+  [[nodiscard]] bool fills_nodes(std::int64_t gpus) const;
+
   /// Returns the fastest layout, with the fastest strategy at every site. Layouts are priced in the order of their
   /// lower bounds until no remaining layout can be faster. Skips layouts for which the strategies have no schedule.
   /// Returns nothing if no layout is possible, fits in memory and has schedules, or if every step is too slow. Throws

@@ -91,14 +91,16 @@ class RowTaker {
   std::vector<Value> values_;
 };
 
-constexpr std::string_view not_json = "this is not JSON; give the store of a sweep, or output of -o json or jsonl";
+constexpr std::string_view rows_remedy = "give the store of a sweep, or output of -o json or jsonl";
 
 /// Parses a line of JSON Lines.
 Json parsed_line(std::string_view text, const Place& place) {
   try {
     return parse_json<Json>(text, fmt::format("{}:{}", place.file, place.line));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, not_json));
+    const bool is_cut = error.byte > text.size();
+    throw ConfigError(fmt::format("{}:{}:{}: {}; {}", place.file, place.line, error.byte,
+                                  is_cut ? "the row does not end on its line" : "this is not JSON", rows_remedy));
   } catch (const Json::exception&) {
     refuse(place, "a number is out of range; write the results again");
   }
@@ -149,7 +151,8 @@ void take_list(Characters& characters, const std::string& file, RowTaker& taker)
   try {
     take_and_forget<Json>(file, 1, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), not_json));
+    throw ConfigError(
+        fmt::format("{}:{}: this is not JSON; {}", file, characters.places().place(error.byte), rows_remedy));
   } catch (const Json::exception&) {
     place.line = characters.places().last_line();
     refuse(place, "a number is out of range; write the results again");

@@ -293,6 +293,15 @@ TEST(CommfuseSimPlan, AnExactCountIsPlannedWithoutALimit) {
   EXPECT_NE(text.find("exactly 256"), std::string::npos) << text;
 }
 
+TEST(CommfuseSimPlan, ACountThatFillsNoNodesIsNotBlamedOnTheBatch) {
+  const Outcome outcome =
+      run_program("commfuse-sim plan --model llama-3.1-8b --tokens 500b --gpus h100 --price 2.5 --batch 96 --count 12");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "--count: 'gpus.h100.count' is 12, but a plan uses whole nodes of 8 GPUs, or a number that divides one "
+            "evenly; choose 8 or 16, or see a step on 12 with commfuse-sim tune\n");
+}
+
 TEST(CommfuseSimPlan, AnImpossibleCountNamesItsPlaceAndNeighbors) {
   const OwnFolder folder;
   const std::string layouts =

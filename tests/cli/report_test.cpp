@@ -107,7 +107,13 @@ TEST_F(Report, InvalidRowsAreRefusedWithTheirPlaceAndNothingIsWritten) {
     return outcome.err;
   };
   EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
-            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or output of -o json or jsonl\n");
+            "bad.jsonl:2:9: the row does not end on its line; give the store of a sweep, or output of -o json or "
+            "jsonl\n");
+  EXPECT_EQ(refusal("{\n  \"schema\": \"commfuse.map/1\"\n}\n"),
+            "bad.jsonl:1:2: the row does not end on its line; give the store of a sweep, or output of -o json or "
+            "jsonl\n");
+  EXPECT_EQ(refusal("model,ranks\n"),
+            "bad.jsonl:1:1: this is not JSON; give the store of a sweep, or output of -o json or jsonl\n");
   EXPECT_EQ(refusal("{\"schema\": \"commfuse.step/1\"}\n"),
             "bad.jsonl:1: the row has no model; write the results again\n");
   EXPECT_EQ(

@@ -93,6 +93,14 @@ TEST_F(ResultsTest, BestIsOneRowPerPointOrGroup) {
             rows_of("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
 }
 
+TEST_F(ResultsTest, BestSaysIfItTakesTheSmallestOfAColumnWhoseLargestIsBest) {
+  ASSERT_EQ(sweep("out").code, 3);
+  EXPECT_EQ(run_program("commfuse-sim best out --by mfu -o csv").err,
+            "note: --by mfu shows the rows with the smallest mfu; --by -mfu shows those with the largest\n");
+  EXPECT_EQ(run_program("commfuse-sim best out --by -mfu -o csv").err, "");
+  EXPECT_EQ(run_program("commfuse-sim best out --by p99_us -o csv").err.find("note"), std::string::npos);
+}
+
 TEST_F(ResultsTest, ABoundWinsOnlyOnRequest) {
   std::ofstream("b.yaml")
       << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, ranks: 2, strategy: {name: [commfuse, "

@@ -96,6 +96,17 @@ TEST_F(ResolverTest, EveryMistakeIsReportedWithItsPlaceEvenIfOverridden) {
                 "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
+TEST_F(ResolverTest, AnUnknownVariableIsReadAsAFlagOrTheEndOfAKey) {
+  Resolver resolver;
+  resolver.read_environment(
+      Texts{"COMMFUSE_STRATEGY=sliced", "COMMFUSE_SLICES=4", "COMMFUSE_DATA_PARALLEL=2", "COMMFUSE_PIPELINE=2"});
+  EXPECT_EQ(mistakes(resolver),
+            "unknown environment variable 'COMMFUSE_STRATEGY'; did you mean 'COMMFUSE_STRATEGY_NAME'?\n"
+            "unknown environment variable 'COMMFUSE_SLICES'; did you mean 'COMMFUSE_STRATEGY_SLICES'?\n"
+            "unknown environment variable 'COMMFUSE_DATA_PARALLEL'; did you mean 'COMMFUSE_PARALLEL_DATA'?\n"
+            "unknown environment variable 'COMMFUSE_PIPELINE'; did you mean 'COMMFUSE_PARALLEL_PIPELINE'?\n");
+}
+
 TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
   fs::create_directories("sub/deeper");
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml", "sub/mine.yaml");

@@ -22,6 +22,14 @@ TEST(Amount, MoneyHasCentsBelowAThousand) {
   EXPECT_EQ(amount_of_money("$", -159.476), "-$159.48");
 }
 
+TEST(Amount, DaysBelowATenthHaveTwoDigits) {
+  EXPECT_EQ(amount_of_days(78.54), "78.5");
+  EXPECT_EQ(amount_of_days(0.0951), "0.1");
+  EXPECT_EQ(amount_of_days(0.0949), "0.095");
+  EXPECT_EQ(amount_of_days(0.0321), "0.032");
+  EXPECT_EQ(amount_of_days(0.000288), "0.00029");
+}
+
 TEST(Amount, NumbersThatRoundUpToTheNextLetterHaveIt) {
   EXPECT_EQ(large_number(999'960.0), "1.00M");
   EXPECT_EQ(large_number(-999.97), "-1.00k");
