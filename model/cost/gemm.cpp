@@ -43,7 +43,6 @@ constexpr int loop_step_shift = 6;               // a k loop runs in whole steps
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
 constexpr std::int64_t deep_part = 2560;         // k is split into parts this deep even when tiles fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
-constexpr double spill = 0.1;  // nothing stays cached once the excess reaches this share of the capacity
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers
 
@@ -78,12 +77,6 @@ double bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
 double hbm_rate(const Accelerator& accelerator, const GemmParameters& parameters, int sms) {
   return std::min(accelerator.hbm_bandwidth.value.value * parameters.hbm_efficiency.value,
                   static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
-}
-
-/// Returns the share of a tensor that stays in a cache of `capacity` bytes if `between` bytes pass before the tensor is
-/// used again.
-double share_kept(double between, double capacity) {
-  return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spill, 0.0, 1.0) : 0.0;
 }
 
 /// Returns the share of `weights` bytes that the L2 still holds from the previous call. `rest` counts the bytes of

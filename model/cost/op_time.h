@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts that cost formulas share: the final conversion to a Duration, the combination of times that mostly hide each
-// other, and the cached share of what the previous op wrote.
+// other, and the share of a tensor that a cache still holds.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,15 @@ inline constexpr double longest_op_seconds = 1e5;
 
 /// Share of the L2 that still holds what the previous op wrote: a prior.
 inline constexpr double cached_share_of_l2 = 0.6;
+
+/// Nothing stays cached once the excess reaches this share of the capacity.
+inline constexpr double spilled_share = 0.1;
+
+/// Returns the share of a tensor that stays in a cache of `capacity` bytes if `between` bytes pass before the tensor is
+/// used again.
+inline double share_kept(double between, double capacity) {
+  return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spilled_share, 0.0, 1.0) : 0.0;
+}
 
 /// Rounds to the nearest picosecond. Throws ConfigError when the op would take longer than `longest_op_seconds`: the
 /// user's sizes or rates are off by orders of magnitude. `what` names the op, as in "a matrix product". Requires
