@@ -92,6 +92,7 @@ Accelerator read_accelerator(const NamingFiles& naming_files, YamlMap map) {
   read_fit("latent_decode_fp8", accelerator.latent_decode_fp8);
   read_fit("experts", accelerator.experts);
   read_fit("experts_fp8", accelerator.experts_fp8);
+  read_fit("quantization", accelerator.quantization);
   read_matrix_units(naming_files, map.map("matrix_units"), accelerator);
   if (accelerator.experts_fp8 && !accelerator.supports(DType::fp8)) {
     map.mistake("experts_fp8", "matrix_units has no fp8; add it, or remove experts_fp8");

@@ -11,6 +11,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/expert_layer.h"
 #include "model/cost/latent_decode.h"
+#include "model/cost/quantization.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
 
@@ -137,6 +138,7 @@ std::string_view rows_of(PricedKind kind) {
     case PricedKind::decode_attention:
     case PricedKind::latent_decode: return "attention";
     case PricedKind::expert_layer: return "layers of experts";
+    case PricedKind::quantization: return "quantization";
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return "memory-bound kernels";
     case PricedKind::exchange: return "exchanges";
@@ -194,6 +196,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::decode_attention: return "attention of decoding";
     case PricedKind::latent_decode: return "latent attention of decoding";
     case PricedKind::expert_layer: return "layer of experts";
+    case PricedKind::quantization: return "quantization";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::framework_kernel: return "memory-bound kernel of a framework";
     case PricedKind::exchange: return "exchange";
@@ -267,6 +270,10 @@ FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
       const ExpertLayer* const fitted = expert_layer_of(machine.accelerator, shape.dtype);
       return fitted != nullptr ? fitted->fit : FitScope{};
     }
+    case PricedKind::quantization: {
+      const Quantization* const fitted = quantization_of(machine.accelerator, DType::fp8);
+      return fitted != nullptr ? fitted->fit : FitScope{};
+    }
     case PricedKind::memory_bound: return {};
     case PricedKind::framework_kernel: return machine.accelerator.framework_kernel_fit;
     case PricedKind::exchange:
@@ -284,6 +291,7 @@ Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks) {
     case PricedKind::decode_attention: return limit_of_decoding(shape, machine.accelerator);
     case PricedKind::latent_decode: return limit_of_latent_decoding(shape, machine.accelerator);
     case PricedKind::expert_layer: return limit_of_experts(shape, machine.accelerator);
+    case PricedKind::quantization:
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Limit::bandwidth;
     default: return limit_of_message(shape, machine, ranks);

@@ -21,6 +21,7 @@ enum class PricedKind : std::uint8_t {
   decode_attention,  ///< Attention of decoding, which no program has.
   latent_decode,     ///< Latent attention of decoding, which no program has.
   expert_layer,      ///< All routed experts of a layer as one call, which no program has.
+  quantization,      ///< Conversion of activations to fp8, which no program has.
   memory_bound,
   framework_kernel,  ///< A memory-bound kernel of a serving framework, between its GEMMs.
   exchange,

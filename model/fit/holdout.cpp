@@ -43,6 +43,10 @@ std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& 
                      size.experts, size.tp, size.ep, loads, size.dtype == DType::fp8 ? "|fp8" : "");
 }
 
+std::string quantization_group(std::string_view machine, const QuantizationSize& size) {
+  return fmt::format("quantize|{}|{}", machine, size.width);
+}
+
 std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {
   return fmt::format("framework_kernel|{}|{}|{}", machine, op, width);
 }

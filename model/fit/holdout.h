@@ -14,6 +14,7 @@
 #include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
+#include "model/cost/quantization.h"
 
 namespace commfuse {
 
@@ -76,6 +77,10 @@ std::string latent_decode_group(std::string_view machine, const LatentDecodeSize
 /// Returns the key of rows with one layer of experts on a GPU and any number of tokens:
 /// "expert_layer|H100-SXM5|2048|512|8|256|1|1|power_law_1.01", with "|fp8" in fp8; "balanced" without a power law.
 std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& size);
+
+/// Returns the key of rows of quantization with one width, of both parts and any number of rows, because the rows that
+/// time the scale are differences to those of the conversion: "quantize|H100-SXM5|4096".
+std::string quantization_group(std::string_view machine, const QuantizationSize& size);
 
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:
 /// "framework_kernel|h100|mlp_act|11008", op as in the table.

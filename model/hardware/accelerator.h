@@ -9,6 +9,7 @@
 
 #include "model/dtype.h"
 #include "model/hardware/fit_scope.h"
+#include "model/hardware/heap_optional.h"
 #include "model/hardware/kernel_choice.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
@@ -144,6 +145,23 @@ struct ExpertLayer {
   FitScope fit{};
 };
 
+/// Conversion of activations of 16 bits to fp8 with one scale per tensor: the conversion, and what finding the scale
+/// adds
+/// (`scale_`). model/cost/quantization.h gives the formula.
+struct Quantization {
+  Parameter<Duration> call;            ///< Once per conversion.
+  Parameter<Duration> start;           ///< Shortest time of a conversion after `call`.
+  Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for bytes that the L2 does not hold.
+  Parameter<double> cached_cost;       ///< Time of a byte that the L2 holds, relative to one that it does not hold.
+  Parameter<Duration> block;           ///< Time of an SM per block of 2,048 elements.
+  Parameter<double> resident_share;    ///< Share of the L2 in which input and output stay from call to call.
+  Parameter<Duration> scale_call;      ///< Once per tensor: clearing the scale, and a second kernel.
+  Parameter<Duration> scale_join;      ///< Joining the greatest values of 1,024 blocks.
+  Parameter<double> scale_efficiency;  ///< Like those of the conversion.
+  Parameter<double> scale_cached_cost;
+  FitScope fit{};
+};
+
 /// Memory-bound kernels between the GEMMs of a serving framework. Their times are device times, without launch and
 /// without the gap after the preceding kernel. model/cost/framework_kernel.h gives the formula; `efficiency` is a share
 /// of the HBM bandwidth, in (0, 1], and `step` the time that a thread block takes for 1,024 elements of its row.
@@ -199,6 +217,7 @@ struct Accelerator {
   std::optional<LatentDecodeKernel> latent_decode_fp8;  ///< Present if it was measured with a cache in fp8.
   std::optional<ExpertLayer> experts;                   ///< Present if it was measured with weights of 16 bits.
   std::optional<ExpertLayer> experts_fp8;               ///< Present if it was measured with weights and inputs in fp8.
+  HeapOptional<Quantization> quantization;              ///< Present if it was measured. No price of a step uses it.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -210,6 +210,25 @@ struct Described<ExpertLayer> {
           .within(0.0, relative_most)};
 };
 
+template <>
+struct Described<Quantization> {
+  using Q = Quantization;
+  static constexpr std::tuple entries{
+      entry("call", &Q::call, "Time per conversion"),
+      entry("start", &Q::start, "Shortest time of a conversion after call"),
+      entry("hbm_efficiency", &Q::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
+      entry("cached_cost", &Q::cached_cost, "Time of a byte that the L2 holds, relative to one that it does not hold")
+          .within(0.0, relative_most),
+      entry("block", &Q::block, "Time of an SM per block of 2,048 elements"),
+      entry("resident_share", &Q::resident_share, "Share of the L2 that keeps tensors").within(0.0, 1.0),
+      entry("scale_call", &Q::scale_call, "Time per tensor to find its scale"),
+      entry("scale_join", &Q::scale_join, "Time to join the greatest values of 1,024 blocks"),
+      entry("scale_efficiency", &Q::scale_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
+      entry("scale_cached_cost", &Q::scale_cached_cost,
+            "Time of a byte that the L2 holds, relative to one that it does not hold")
+          .within(0.0, relative_most)};
+};
+
 /// Matrix units have no entry here, because they are indexed by dtype.
 template <>
 struct Described<Accelerator> {
@@ -237,7 +256,8 @@ struct Described<Accelerator> {
       entry("latent_decode", &A::latent_decode, "Latent attention of decoding, with a cache of 16 bits"),
       entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent attention of decoding, with a cache in fp8"),
       entry("experts", &A::experts, "Layer of routed experts, with weights of 16 bits"),
-      entry("experts_fp8", &A::experts_fp8, "Layer of routed experts, in fp8")};
+      entry("experts_fp8", &A::experts_fp8, "Layer of routed experts, in fp8"),
+      entry("quantization", &A::quantization, "Conversion of activations to fp8 with one scale per tensor")};
 };
 
 template <>
@@ -351,11 +371,15 @@ template <class M>
 inline constexpr bool is_map_of_parameters = HasDescription<M>;
 template <class M>
 inline constexpr bool is_map_of_parameters<std::optional<M>> = HasDescription<M>;
+template <class M>
+inline constexpr bool is_map_of_parameters<HeapOptional<M>> = HasDescription<M>;
 
 template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_optional<HeapOptional<T>> = true;
 
 /// Replaces a name if no names are needed.
 struct NoNames {};
@@ -398,6 +422,7 @@ static_assert(described_size<AttentionParameters>() == sizeof(AttentionParameter
 static_assert(described_size<FrameworkKernels>() == sizeof(FrameworkKernels));
 static_assert(described_size<DecodeAttention>() + sizeof(FitScope) == sizeof(DecodeAttention));
 static_assert(described_size<ExpertLayer>() + sizeof(FitScope) == sizeof(ExpertLayer));
+static_assert(described_size<Quantization>() + sizeof(FitScope) == sizeof(Quantization));
 static_assert(described_size<SmallMessages>() == sizeof(SmallMessages));
 static_assert(described_size<PeerParameters>() + sizeof(FitScope) == sizeof(PeerParameters));
 static_assert(described_size<ProtocolParameters>() == sizeof(ProtocolParameters));

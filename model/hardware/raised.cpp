@@ -191,6 +191,9 @@ AffectedOps ops_affected_by(std::string_view name) {
   if (name.starts_with("accelerator.experts")) {
     return AffectedOps::experts;
   }
+  if (name.starts_with("accelerator.quantization.")) {
+    return AffectedOps::quantization;
+  }
   if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
     const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
     return has(".nvls.") || has(".tree.") ? AffectedOps::all_reduces
@@ -264,6 +267,13 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
   return raised_where(machine, parameters_of(machine), [](AffectedOps) { return true; });
 }
 
+std::vector<RaisedMachine> raised_for_steps(const Machine& machine) {
+  Machine smaller = machine;
+  smaller.accelerator.quantization.reset();
+  return raised_where(std::move(smaller), parameters_of(machine),
+                      [](AffectedOps affects) { return affects != AffectedOps::quantization; });
+}
+
 std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine) {
   Machine smaller = machine;  // The kernels of decoding are a third of a machine's bytes, and sweeps hold many copies.
   Accelerator& accelerator = smaller.accelerator;
@@ -273,8 +283,9 @@ std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine) {
   accelerator.latent_decode_fp8.reset();
   accelerator.experts.reset();
   accelerator.experts_fp8.reset();
+  accelerator.quantization.reset();
   return raised_where(std::move(smaller), parameters_of(machine), [](AffectedOps affects) {
-    return affects != AffectedOps::decoding && affects != AffectedOps::experts;
+    return affects != AffectedOps::decoding && affects != AffectedOps::experts && affects != AffectedOps::quantization;
   });
 }
 

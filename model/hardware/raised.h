@@ -33,10 +33,11 @@ Machine raised(const Machine& machine, std::string_view name, double share);
 /// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not show which.
 enum class AffectedOps : std::uint8_t {
   anything,
-  gemms,      ///< GEMMs of one dtype, and attention.
-  attention,  ///< Attention with the fused kernel.
-  decoding,   ///< Attention of decoding, which no layer has.
-  experts,    ///< Layers of routed experts as single calls, which no program and no step has.
+  gemms,         ///< GEMMs of one dtype, and attention.
+  attention,     ///< Attention with the fused kernel.
+  decoding,      ///< Attention of decoding, which no layer has.
+  experts,       ///< Layers of routed experts as single calls, which no program and no step has.
+  quantization,  ///< Quantization as single calls, which no program and no step has.
   collectives,
   all_reduces,  ///< All-reduces with NVLS or a tree.
   all_to_alls,  ///< All-to-alls with AllToAllParameters.
@@ -70,6 +71,9 @@ struct RaisedMachine {
 
 /// Returns one machine for each parameter with a standard error.
 std::vector<RaisedMachine> raised_by_error(const Machine& machine);
+
+/// Returns the same without the parameters that affect no step. Its machines have no quantization.
+std::vector<RaisedMachine> raised_for_steps(const Machine& machine);
 
 /// Returns the same without the parameters that affect only decoding: half as many machines on some GPUs. Its machines
 /// have no kernels of decoding and no layers of experts.

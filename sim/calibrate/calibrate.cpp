@@ -18,6 +18,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/quantization.h"
 #include "model/fit/attention_fit.h"
 #include "model/fit/custom_all_reduce_fit.h"
 #include "model/fit/decode_attention_fit.h"
@@ -32,6 +33,7 @@
 #include "model/fit/link_yaml.h"
 #include "model/fit/memory_bound_fit.h"
 #include "model/fit/parameter_yaml.h"
+#include "model/fit/quantization_fit.h"
 #include "model/text/counted.h"
 #include "sim/score/all_reduce_column.h"
 
@@ -289,6 +291,24 @@ class Calibrator {
               .time = expert_layer_time,
               .group = expert_layer_group,
               .seen = [](const ExpertLayerSize& size) { return std::pair(FitSize::m, expert_work(size).rows); }},
+          known != nullptr ? known->fit : FitScope{});
+  }
+
+  void quantization() {
+    const Quantization* const known = quantization_of(base_.accelerator, DType::fp8);
+    calls(observations_.quantization,
+          CalledKernel<QuantizationSize>{.name = "quantization",
+                                         .map = "quantization",
+                                         .dtype = DType::fp8,
+                                         .can_fit = can_fit_quantization,
+                                         .fit = fit_quantization,
+                                         .yaml = quantization_yaml,
+                                         .time = quantization_time,
+                                         .group = quantization_group,
+                                         .seen =
+                                             [](const QuantizationSize& size) {
+                                               return std::pair(FitSize::bytes, quantization_traffic(size).count);
+                                             }},
           known != nullptr ? known->fit : FitScope{});
   }
 
@@ -650,6 +670,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.latent_decode_fp8, [&] { calibrator.latent_decode(DType::fp8); });
   fit_to(observations.experts, [&] { calibrator.experts(DType::bf16); });
   fit_to(observations.experts_fp8, [&] { calibrator.experts(DType::fp8); });
+  fit_to(observations.quantization, [&] { calibrator.quantization(); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
   fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
   for (const AllReduceKernel framework : all_all_reduce_kernels) {

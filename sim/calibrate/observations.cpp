@@ -109,6 +109,8 @@ class ObservationReader {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_latent_decode(row, whole); });
     } else if (kind->name == "expert_layer") {
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_experts(row, whole); });
+    } else if (kind->name == "quantize") {
+      read_rows(table, "hw", [&](Row& row, const Table& whole) { read_quantization(row, whole); });
     } else if (kind->name == "gemm_layer") {
       const std::map<std::int64_t, score::LayerWidths> widths = score::layer_widths_in(table);
       read_rows(table, "hw", [&](Row& row, const Table& whole) { read_kernel(row, whole, widths); });
@@ -120,8 +122,8 @@ class ObservationReader {
       read_rows(table, "device", [&](Row& row, const Table& whole) { read_exchange(row, whole); });
     } else {
       throw ConfigError(
-          fmt::format("{}: not a table of GEMMs, attention, experts, layers, messages or all-reduces of frameworks; "
-                      "remove it",
+          fmt::format("{}: not a table of GEMMs, attention, experts, quantization, layers, messages or all-reduces "
+                      "of frameworks; remove it",
                       path.string()));
     }
   }
@@ -318,6 +320,20 @@ class ObservationReader {
     }
     add(size.dtype == DType::fp8 ? seen_.experts_fp8 : seen_.experts,
         MeasuredExpertLayer{size, from_seconds(1e-6 * time)});
+  }
+
+  void read_quantization(Row& row, const Table& table) {
+    const score::QuantizationColumns columns(table);
+    const QuantizationSize size = columns.size(row);
+    const double time = row.microseconds(table.column("time_us"));
+    if (!row.is_sound()) {
+      return;
+    }
+    if (const std::string why_not = columns.why_not(row); !why_not.empty()) {
+      skip(fmt::format("{}: {}", name_, why_not));
+      return;
+    }
+    add(seen_.quantization, MeasuredQuantization{size, from_seconds(1e-6 * time)});
   }
 
   /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.

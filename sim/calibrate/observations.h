@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers measurements of one machine from files: tables of GEMMs, attention, experts, memory-bound kernels, messages
-// and all-reduces of serving frameworks, output of nccl-tests, profiles of runs, and the micro-benchmarks of
-// commfuse-validate.
+// Gathers measurements of one machine from files: tables of GEMMs, attention, experts, quantization, memory-bound
+// kernels, messages and all-reduces of serving frameworks, output of nccl-tests, profiles of runs, and the
+// micro-benchmarks of commfuse-validate.
 #pragma once
 
 #include <array>
@@ -19,6 +19,7 @@
 #include "model/fit/latent_decode_fit.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/memory_bound_fit.h"
+#include "model/fit/quantization_fit.h"
 #include "model/hardware/machine.h"
 #include "model/record/run_record.h"
 
@@ -57,6 +58,7 @@ struct Observations {
   Measurements<MeasuredLatentDecode> latent_decode_fp8;  ///< With a cache in fp8.
   Measurements<MeasuredExpertLayer> experts;             ///< With weights of 16 bits.
   Measurements<MeasuredExpertLayer> experts_fp8;         ///< In fp8.
+  Measurements<MeasuredQuantization> quantization;
   Measurements<MeasuredFrameworkKernel> kernels;
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;

@@ -57,7 +57,8 @@ void forget_affected(KernelTimes& times, const Program& program, AffectedOps aff
     case AffectedOps::gemms: times.forget_gemms(program); break;
     case AffectedOps::attention: times.forget_attention(program); break;
     case AffectedOps::decoding:
-    case AffectedOps::experts: break;
+    case AffectedOps::experts:
+    case AffectedOps::quantization: break;
     case AffectedOps::collectives:
     case AffectedOps::all_reduces:
     case AffectedOps::all_to_alls:
@@ -84,7 +85,8 @@ bool may_be_affected(const Program& program, const Point& point, const RaisedMac
                                : gemm != nullptr && raised.dtype == point.price.gemm_dtype.value_or(gemm->dtype);
       case AffectedOps::attention: return core != nullptr;
       case AffectedOps::decoding:
-      case AffectedOps::experts: return false;
+      case AffectedOps::experts:
+      case AffectedOps::quantization: return false;
       case AffectedOps::collectives: return std::holds_alternative<CollectiveShape>(shape);
       case AffectedOps::all_reduces: return is_collective(shape, CollectiveKind::all_reduce);
       case AffectedOps::all_to_alls: return is_collective(shape, CollectiveKind::all_to_all);

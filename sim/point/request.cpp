@@ -210,7 +210,7 @@ void Library::load_machine(const Settings& settings) {
   const bool decodes = run.scope.work == Use::decode;
   std::shared_ptr<const std::vector<RaisedMachine>>& raised = decodes ? loaded.raised_for_decoding : loaded.raised;
   if (run.uncertainty && raised == nullptr) {
-    raised = std::make_shared<const std::vector<RaisedMachine>>(decodes ? raised_by_error(loaded.machine)
+    raised = std::make_shared<const std::vector<RaisedMachine>>(decodes ? raised_for_steps(loaded.machine)
                                                                         : raised_beside_decoding(loaded.machine));
   }
 }

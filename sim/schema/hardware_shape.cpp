@@ -71,7 +71,7 @@ Shape accelerator() {
   std::vector<ShapeKey> keys = keys_of<Accelerator>();
   for (ShapeKey& key : keys) {
     if (key.name == "attention" || key.name == "framework_kernels" || key.name.starts_with("decode_attention") ||
-        key.name.starts_with("latent_decode") || key.name.starts_with("experts")) {
+        key.name.starts_with("latent_decode") || key.name.starts_with("experts") || key.name == "quantization") {
       key.shape.keys.push_back(fit_key());
     }
   }

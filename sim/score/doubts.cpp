@@ -77,6 +77,12 @@ PricedShape shape_of(const ExpertLayerSize& size) {
   return shape;
 }
 
+PricedShape shape_of(const QuantizationSize& size) {
+  PricedShape shape{.kind = PricedKind::quantization};
+  put(shape, FitSize::bytes) = quantization_traffic(size).count;
+  return shape;
+}
+
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks) {
   PricedShape shape{.kind = kind};
   put(shape, FitSize::bytes) = bytes.count;
@@ -98,6 +104,7 @@ std::string residual_key(const PricedShape& shape, const Machine& machine, int r
                                        : "accelerator.latent_decode.fit.residual";
     case PricedKind::expert_layer:
       return shape.dtype == DType::fp8 ? "accelerator.experts_fp8.fit.residual" : "accelerator.experts.fit.residual";
+    case PricedKind::quantization: return "accelerator.quantization.fit.residual";
     case PricedKind::memory_bound: return "";
     case PricedKind::framework_kernel: return "accelerator.framework_kernels.fit.residual";
     case PricedKind::exchange: return fmt::format("{}.peer.fit.residual", wires);
@@ -147,6 +154,7 @@ Doubts::Side Doubts::side_of(PricedKind kind) {
     case PricedKind::decode_attention:
     case PricedKind::latent_decode: return Side::decoding;
     case PricedKind::expert_layer: return Side::experts;
+    case PricedKind::quantization: return Side::quantization;
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return Side::memory;
     default: return Side::links;
@@ -161,10 +169,11 @@ bool Doubts::is_affected(Side side, DType dtype, const RaisedMachine& raised, st
     return false;
   }
   switch (raised.affects) {
-    case AffectedOps::gemms: return side != Side::memory && raised.dtype == dtype;
+    case AffectedOps::gemms: return side != Side::memory && side != Side::quantization && raised.dtype == dtype;
     case AffectedOps::attention: return side == Side::attention;
     case AffectedOps::decoding: return side == Side::decoding;
     case AffectedOps::experts: return side == Side::experts;
+    case AffectedOps::quantization: return side == Side::quantization;
     default: return true;
   }
 }

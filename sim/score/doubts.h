@@ -18,6 +18,7 @@
 #include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
+#include "model/cost/quantization.h"
 #include "model/hardware/raised.h"
 #include "model/math/functions.h"
 
@@ -39,6 +40,7 @@ PricedShape shape_of(const AttentionSize& size);
 PricedShape shape_of_decoding(const AttentionSize& size);
 PricedShape shape_of(const LatentDecodeSize& size);
 PricedShape shape_of(const ExpertLayerSize& size);
+PricedShape shape_of(const QuantizationSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
 /// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
@@ -76,7 +78,7 @@ class Doubts {
   bool is_fitted(const Machine& machine, std::string_view table);
 
  private:
-  enum class Side : std::uint8_t { gemms, attention, decoding, experts, memory, links };
+  enum class Side : std::uint8_t { gemms, attention, decoding, experts, quantization, memory, links };
   struct Known {
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
     std::vector<std::string> names;  ///< Names of the raised parameters, in the order of `raised`.

@@ -57,6 +57,7 @@ std::vector<Kind> scored_kinds_of_ops() {
        {"hw", "tokens", "hidden", "inter", "topk", "experts", "tp", "ep", "distribution", "time_us"},
        score_expert_layers,
        {}},
+      {"quantize", {"hw", "op", "m", "k", "in_dtype", "out_dtype", "time_us"}, score_quantization, {}},
       {"p2p", {"device", "op", "ngpus", "devices_per_node", "bytes", "median_us"}, score_exchanges, {}},
       {"collective", {"op", "ngpus", "bytes", "time_us"}, score_collectives, {}},
       {"framework_all_reduce", {"hw", "kernel", "ngpus", "bytes", "time_us"}, score_framework_all_reduces, {}},

@@ -54,6 +54,7 @@ void score_attention(const Table& table, Context& context, Tally& tally);
 void score_decode_attention(const Table& table, Context& context, Tally& tally);
 void score_latent_decode(const Table& table, Context& context, Tally& tally);
 void score_expert_layers(const Table& table, Context& context, Tally& tally);
+void score_quantization(const Table& table, Context& context, Tally& tally);
 void score_collectives(const Table& table, Context& context, Tally& tally);
 void score_framework_all_reduces(const Table& table, Context& context, Tally& tally);
 void score_bus_rates(const Table& table, Context& context, Tally& tally);

@@ -193,4 +193,33 @@ std::string ExpertColumns::why_not(const Row& row) const {
   return "";
 }
 
+QuantizationColumns::QuantizationColumns(const Table& table)
+    : hw(table.column("hw")),
+      op(table.column("op")),
+      m(table.column("m")),
+      k(table.column("k")),
+      input(table.column("in_dtype")),
+      output(table.column("out_dtype")) {}
+
+QuantizationSize QuantizationColumns::size(Row& row) const {
+  const std::string_view word = row.text(op);
+  if (word != "scale_matrix" && word != "compute_scale") {
+    row.fault(fmt::format(
+        "op is {}; write scale_matrix (a conversion with a given scale) or compute_scale (what finding the scale adds)",
+        in_quotes(word)));
+  }
+  return {.rows = row.count(m),
+          .width = row.count(k),
+          .part = word == "compute_scale" ? QuantizationPart::scale : QuantizationPart::conversion};
+}
+
+std::string QuantizationColumns::why_not(const Row& row) const {
+  const std::optional<DType> from = dtype_in_table(row.text(input));
+  const bool is_from_16_bits = from == DType::bf16 || from == DType::fp16;
+  return is_from_16_bits && dtype_in_table(row.text(output)) == DType::fp8
+             ? ""
+             : fmt::format("quantization from {} to {}, which no fit covers", with_escapes(row.text(input)),
+                           with_escapes(row.text(output)));
+}
+
 }  // namespace commfuse::score

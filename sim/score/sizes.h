@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the sizes of a measured GEMM, attention or layer of experts from a row.
+// Reads the sizes of a measured GEMM, attention, layer of experts or quantization from a row.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "model/cost/expert_layer.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
+#include "model/cost/quantization.h"
 #include "model/dtype.h"
 #include "sim/score/row.h"
 #include "sim/score/table.h"
@@ -62,6 +63,16 @@ struct ExpertColumns {
   /// Returns why no setting describes the row; empty if one does.
   [[nodiscard]] std::string why_not(const Row& row) const;
   Column hw, dtype, kernel, tokens, hidden, ffn, active, experts, tp, ep, distribution;
+};
+
+/// The columns of a quantization of m x k activations. `op` is scale_matrix for a conversion with a given scale, and
+/// compute_scale for what finding the scale adds.
+struct QuantizationColumns {
+  explicit QuantizationColumns(const Table& table);
+  [[nodiscard]] QuantizationSize size(Row& row) const;
+  /// Returns why no setting describes the row; empty if one does.
+  [[nodiscard]] std::string why_not(const Row& row) const;
+  Column hw, op, m, k, input, output;
 };
 
 }  // namespace commfuse::score

@@ -98,7 +98,7 @@ void add_implementation_doubts(const StepPoint& point, SiteTimes& times, StepTim
 
 }  // namespace
 
-RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
+RaisedSteps::RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_for_steps(machine)) {
   for (const RaisedMachine& raised : machines_) {
     times_.push_back(std::make_unique<SiteTimes>(structures, *raised.machine));
     steps_.push_back({raised.parameter, &*raised.machine, times_.back().get()});

@@ -159,6 +159,17 @@ TEST(PricedShape, ExpertsAreLimitedByTheirCallTheirWeightsOrTheirRows) {
   EXPECT_EQ(fit_of(shape(1, 1), machine, 1), FitScope{});
 }
 
+TEST(PricedShape, QuantizationHasAFitOfItsOwn) {
+  Machine machine = h100_machine();
+  const PricedShape shape{.kind = PricedKind::quantization};
+  machine.accelerator.quantization->fit.residual = 0.03;
+  EXPECT_EQ(fit_of(shape, machine, 1).residual, 0.03);
+  EXPECT_EQ(limit_of(shape, machine, 1), Limit::bandwidth);
+  EXPECT_EQ(name_of(shape.kind), "quantization");
+  machine.accelerator.quantization.reset();
+  EXPECT_EQ(fit_of(shape, machine, 1), FitScope{});
+}
+
 TEST(PricedShape, AMessageIsLimitedByItsLatencyUntilThatIsHalfOfItsTime) {
   Machine machine = h100_machine();
   machine.link.peer.latency.value = Duration{10'000'000};  // 10 us at 361 GB/s: 3.61 MB

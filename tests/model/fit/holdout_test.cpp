@@ -59,5 +59,11 @@ TEST(Holdout, AGroupOfExpertsIsTheirLayerAndLoadsButNotTokens) {
   EXPECT_EQ(expert_layer_group("H100-SXM5", size), "expert_layer|H100-SXM5|2048|512|8|256|2|4|balanced|fp8");
 }
 
+TEST(Holdout, AGroupOfQuantizationIsItsWidthInBothParts) {
+  EXPECT_EQ(quantization_group("H100-SXM5", {.rows = 64, .width = 4096}), "quantize|H100-SXM5|4096");
+  EXPECT_EQ(quantization_group("H100-SXM5", {.rows = 1, .width = 4096, .part = QuantizationPart::scale}),
+            "quantize|H100-SXM5|4096");
+}
+
 }  // namespace
 }  // namespace commfuse

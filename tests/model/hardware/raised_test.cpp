@@ -89,10 +89,25 @@ TEST(Raised, OnlyParametersWithAnErrorAreUncertain) {
   EXPECT_GT(uncertain.size(), 20U);
 }
 
+TEST(Raised, StepsLeaveOutQuantization) {
+  const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
+  const auto is_of_quantization = [](const RaisedMachine& uncertain) {
+    return uncertain.affects == AffectedOps::quantization;
+  };
+  const std::vector<RaisedMachine> all_uncertain = raised_by_error(h100);
+  const std::vector<RaisedMachine> of_steps = raised_for_steps(h100);
+  EXPECT_GT(std::ranges::count_if(all_uncertain, is_of_quantization), 5);
+  EXPECT_EQ(std::ssize(of_steps), std::ssize(all_uncertain) - std::ranges::count_if(all_uncertain, is_of_quantization));
+  EXPECT_TRUE(std::ranges::none_of(of_steps, [&](const RaisedMachine& uncertain) {
+    return is_of_quantization(uncertain) || uncertain.machine.accelerator.quantization.has_value();
+  }));
+}
+
 TEST(Raised, DecodingIsLeftOutBesideIt) {
   const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const auto is_of_decoding = [](const RaisedMachine& uncertain) {
-    return uncertain.affects == AffectedOps::decoding || uncertain.affects == AffectedOps::experts;
+    return uncertain.affects == AffectedOps::decoding || uncertain.affects == AffectedOps::experts ||
+           uncertain.affects == AffectedOps::quantization;
   };
   const std::vector<RaisedMachine> all_uncertain = raised_by_error(h100);
   const std::vector<RaisedMachine> others = raised_beside_decoding(h100);

@@ -25,6 +25,7 @@
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/quantization.h"
 #include "model/fit/holdout.h"
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
@@ -945,6 +946,27 @@ TEST_F(Calibrate, ALayerOfExpertsMovesTheParametersOfTheBase) {
   EXPECT_LT(fitted.experts->hbm_efficiency.value, 0.8);
   EXPECT_EQ(fitted.experts->call.value, base().accelerator.experts->call.value);
   EXPECT_EQ(*fitted.experts->fit.range(FitSize::m), (SeenRange{2048, 2048}));
+}
+
+TEST_F(Calibrate, AQuantizationMovesTheParametersOfTheBase) {
+  Machine truth = base();
+  truth.accelerator.quantization->hbm_efficiency.value = 0.5;
+  const QuantizationSize size{.rows = 32768, .width = 16384};
+  const fs::path table =
+      write("quantize.csv", fmt::format("hw,op,m,k,in_dtype,out_dtype,time_us\n"
+                                        "x,scale_matrix,32768,16384,bfloat16,fp8,{}\n"
+                                        "x,scale_matrix,32768,16384,bfloat16,nvfp4,9\n",
+                                        to_microseconds(quantization_time(truth.accelerator, size))));
+  const Observations observations = read_observations({table}, std::nullopt);
+  EXPECT_EQ(observations.quantization.rows.size(), 1U);
+  EXPECT_EQ(
+      observations.skipped,
+      (std::vector<std::string>{"quantize.csv: quantization from bfloat16 to nvfp4, which no fit covers (1 row)"}));
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", observations);
+  const Accelerator fitted = load_machine(write("made-up.yaml", calibration.yaml).string()).accelerator;
+  EXPECT_LT(fitted.quantization->hbm_efficiency.value, 0.8);
+  EXPECT_EQ(fitted.quantization->scale_call.value, base().accelerator.quantization->scale_call.value);
+  EXPECT_EQ(*fitted.quantization->fit.range(FitSize::bytes), (SeenRange{1610612736, 1610612736}));
 }
 
 }  // namespace

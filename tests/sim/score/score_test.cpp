@@ -19,6 +19,7 @@
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/cost/latent_decode.h"
+#include "model/cost/quantization.h"
 #include "model/expect/message.h"
 #include "model/fit/holdout.h"
 #include "model/hardware/link_rates.h"
@@ -411,6 +412,32 @@ TEST(Score, LayersOfExpertsAreOneCallPerRow) {
   EXPECT_EQ(score.faults[0].reason, "distribution is 'uniform'; write balanced, or a power law such as power_law_1.2");
   EXPECT_EQ(score.faults[1].reason, "topk is 8, but there are 4 experts");
   EXPECT_EQ(score.faults[2].reason, "128 experts are not a multiple of ep 3");
+}
+
+TEST(Score, QuantizationIsScoredByItsTwoParts) {
+  const auto us = [](QuantizationPart part) {
+    return to_microseconds(
+        quantization_time(load_machine("h100-sxm").accelerator, {.rows = 512, .width = 4096, .part = part}));
+  };
+  const TableScore score =
+      score_text(fmt::format("hw,op,m,k,in_dtype,out_dtype,time_us\n"
+                             "H100-SXM5,scale_matrix,512,4096,bfloat16,fp8,{:.9g}\n"
+                             "H100-SXM5,compute_scale,512,4096,float16,fp8,{:.9g}\n"
+                             "H100-SXM5,scale_matrix,512,4096,bfloat16,nvfp4,9\n"
+                             "H100-SXM5,scale_matrix,512,4096,fp8,fp8,9\n"
+                             "A100-SXM4-80GB,scale_matrix,512,4096,bfloat16,fp8,9\n"
+                             "H100-SXM5,scale,512,4096,bfloat16,fp8,9\n",
+                             us(QuantizationPart::conversion) / 1.25, us(QuantizationPart::scale) / 1.1),
+                 "x.csv", {});
+  EXPECT_EQ(score.kind, "quantize");
+  EXPECT_EQ(score.skipped_rows(), 3);
+  ASSERT_EQ(score.errors.size(), 2U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.1, 1e-6);
+  ASSERT_EQ(score.faults.size(), 1U);
+  EXPECT_EQ(score.faults[0].reason,
+            "op is 'scale'; write scale_matrix (a conversion with a given scale) or compute_scale (what finding the "
+            "scale adds)");
 }
 
 TEST(Score, ARemarkNamesAnEarlyLibraryAndRowsOfItsFitAreSkipped) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time to convert activations of 16 bits to fp8 with one scale for the whole tensor, as a serving framework does before
+// a GEMM in fp8: a conversion with a given scale, and what finding the scale adds to it.
+//
+//   conversion = call + (start^4 + work^4)^(1/4)
+//   work       = 3 e x cost / (HBM bandwidth x efficiency) + blocks x block / SMs
+//   scale      = scale call + scale blocks / 1024 x scale join + 2 e x scale cost / (HBM bandwidth x scale efficiency)
+//   cost       = share kept x cached cost + 1 - share kept
+//
+// e counts elements. A conversion reads 2 bytes and writes 1; finding the scale reads 2. The L2 keeps input and output
+// from one call to the next while they fit into a share of it. The blocks are those of TensorRT-LLM
+// (cpp/tensorrt_llm/common/cudaFp8Utils.cu, 2026): a block of a conversion has 2,048 elements until there are 65,536
+// blocks; a block that finds the scale has 1,024 until there are 1,024, and joins its greatest value with an atomic
+// operation.
+#pragma once
+
+#include <cstdint>
+
+#include "model/dtype.h"
+#include "model/hardware/accelerator.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+enum class QuantizationPart : std::uint8_t { conversion, scale };
+
+/// One call. Requires rows, width >= 1.
+struct QuantizationSize {
+  std::int64_t rows = 1;
+  std::int64_t width = 1;
+  QuantizationPart part = QuantizationPart::conversion;
+  DType dtype = DType::fp8;  ///< Dtype of the output; no fit covers another one.
+};
+
+/// Returns the bytes read and written, at most 2^62.
+Bytes quantization_traffic(const QuantizationSize& size);
+
+/// Returns the fitted parameters for this dtype; null if there are none.
+const Quantization* quantization_of(const Accelerator& accelerator, DType dtype);
+
+/// Returns the time on all SMs; for QuantizationPart::scale, what finding the scale adds. Requires fitted parameters.
+/// Throws ConfigError if it takes longer than any run.
+Duration quantization_time(const Accelerator& accelerator, const QuantizationSize& size);
+
+}  // namespace commfuse
