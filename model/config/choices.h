@@ -125,7 +125,7 @@ inline constexpr std::array of_subject{
     SettingEntry<RunChoices>{.key = "model",
                              .flag = "model",
                              .group = what,
-                             .doc = "Transformer model: a name in configs/models, a path, or HIDDENxFFN",
+                             .doc = "Transformer model: a name in configs/models, a path, or HIDDENxFFN[-eE-topK]",
                              .preset = "llama-3.1-70b",
                              .example = "llama-3.1-70b",
                              .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},

@@ -31,6 +31,7 @@ struct Implementation {
   OptionSet fixed;
   std::vector<SiteKind> sites;
   std::vector<DType> dtypes;
+  bool experts = false;  ///< It also has kernels for mixtures of experts, at the same sites.
   std::int32_t max_ranks = 0;
   int max_nodes = 1;
   std::vector<NcclGeneration> generations;  ///< Generations of GPUs that it runs on.

@@ -135,6 +135,7 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
 void read_support(YamlMap map, Implementation& into) {
   into.sites = list_of<SiteKind>(map, "sites", implemented_sites);
   into.dtypes = list_of<DType>(map, "dtypes", all_dtypes);
+  into.experts = map.optional_value("experts") && map.boolean("experts");
   into.max_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));
   into.max_nodes = map.optional_value("nodes") ? static_cast<int>(map.count("nodes", node_range)) : 1;
   into.generations = list_of<NcclGeneration>(map, "generations", all_nccl_generations);

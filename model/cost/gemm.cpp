@@ -94,13 +94,15 @@ double warm_share(const Accelerator& accelerator, const GemmParameters& paramete
 
 double memory_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                       double rate) {
-  const double input = bytes(size.m, size.k, size.dtype);
+  const std::int64_t rows = size.m * size.groups;
+  const double input = bytes(rows, size.k, size.dtype);
   const auto l2 = static_cast<double>(accelerator.l2_capacity.count);
   const double cached = std::min(input, cached_share_of_l2 * l2);
-  const double output = bytes(size.m, size.n, size.out.value_or(size.dtype));
+  const double output = bytes(rows, size.n, size.out.value_or(size.dtype));
+  const std::int64_t columns = size.n * size.groups;  // of all weights
   const double weights = size.weight_bits > 0.0
-                             ? static_cast<double>(size.k) * static_cast<double>(size.n) * size.weight_bits / 8.0
-                             : bytes(size.k, size.n, size.dtype);
+                             ? static_cast<double>(size.k) * static_cast<double>(columns) * size.weight_bits / 8.0
+                             : bytes(size.k, columns, size.dtype);
   const double warm = warm_share(accelerator, parameters, size, weights, input + output);
   const double kept = share_kept(input + weights + output, parameters.resident_output_share.value * l2);
   const double output_cost = kept * parameters.cached_output_cost.value + (1.0 - kept) * parameters.output_cost.value;
@@ -114,8 +116,9 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
 /// is within 5.3 percentage points of that.
 double conversion_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                           double rate) {
-  const double converted = bytes(size.m, size.k, size.dtype);
-  const double between = converted + bytes(size.m, size.k, DType::bf16);
+  const std::int64_t rows = size.m * size.groups;
+  const double converted = bytes(rows, size.k, size.dtype);
+  const double between = converted + bytes(rows, size.k, DType::bf16);
   const double cache = cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count);
   const double kept = between <= cache ? 1.0 : (cache / between) * (cache / between);
   const double cost = kept * parameters.cached_conversion_cost.value + (1.0 - kept);
@@ -149,7 +152,7 @@ Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms
                                base / gemm.tile_128x64.value, base / gemm.tile_64x64.value}};
 }
 
-/// Counts the tiles of each kind that cover the GEMM.
+/// Counts the tiles of each kind that cover the GEMM, in all its groups.
 TileCounts count_tiles(const GemmSize& size) {
   const auto tiles_along = [](std::int64_t extent) {
     return std::array<std::int64_t, lengths.size()>{(extent + 63) / 64, (extent + 127) / 128, (extent + 191) / 192,
@@ -159,7 +162,7 @@ TileCounts count_tiles(const GemmSize& size) {
   const auto columns = tiles_along(size.n);
   TileCounts counts{};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    counts[i] = rows[tiles[i].m] * columns[tiles[i].n];
+    counts[i] = rows[tiles[i].m] * columns[tiles[i].n] * size.groups;
   }
   return counts;
 }
@@ -216,7 +219,8 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
   if (splits == 1) {
     return 0.0;
   }
-  const double cells = static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(splits);
+  const double cells =
+      static_cast<double>(size.m * size.groups) * static_cast<double>(size.n) * static_cast<double>(splits);
   return to_seconds(parameters.split_overhead.value) + parameters.join_cost.value * accumulator_bytes * cells / rate;
 }
 
@@ -253,22 +257,25 @@ GemmEstimate describe(const TileChoice& choice, std::int64_t splits, const Speed
 }  // namespace
 
 Flops flops_of(const GemmSize& size) {
-  return {2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k)};
+  return {2.0 * static_cast<double>(size.m * size.groups) * static_cast<double>(size.n) * static_cast<double>(size.k)};
 }
 
-std::int64_t tiles_of_128(const GemmSize& size) { return ((size.m + 127) / 128) * ((size.n + 127) / 128); }
+std::int64_t tiles_of_128(const GemmSize& size) {
+  return ((size.m + 127) / 128) * ((size.n + 127) / 128) * size.groups;
+}
 
 Bytes compulsory_traffic(const GemmSize& size) {
   const std::int64_t touches = size.accumulate ? 2 : 1;
   const std::int64_t weights =
       size.weight_bits > 0.0 ? static_cast<std::int64_t>(static_cast<double>(size.k * size.n) * size.weight_bits / 8.0)
                              : bytes_of(size.dtype) * size.k * size.n;
-  return {bytes_of(size.dtype) * size.m * size.k + weights +
-          touches * bytes_of(size.out.value_or(size.dtype)) * size.m * size.n};
+  return size.groups * Bytes{bytes_of(size.dtype) * size.m * size.k + weights +
+                             touches * bytes_of(size.out.value_or(size.dtype)) * size.m * size.n};
 }
 
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms) {
-  check(size.m >= 1 && size.n >= 1 && size.k >= 1, "a matrix product has m, n, k of at least 1");
+  check(size.m >= 1 && size.n >= 1 && size.k >= 1 && size.groups >= 1,
+        "a matrix product has m, n, k and groups of at least 1");
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
   const MatrixUnit& unit = accelerator.matrix_unit(size.dtype);
   const GemmParameters& parameters = unit.gemm;

@@ -60,6 +60,9 @@ struct GemmSize {
   /// Largest number of copies of the weights between which a benchmark alternates; it uses as many as fill the L2. 0:
   /// the weights are cold, as in a model.
   int weight_copies = 0;
+  /// Number of GEMMs of this size, each with its own inputs, weight and output, that one kernel computes (a grouped
+  /// GEMM): their tiles fill waves together.
+  std::int64_t groups = 1;
 };
 
 /// The estimate with its intermediate results, so that a report can explain it.
@@ -75,18 +78,19 @@ struct GemmEstimate {
 };
 
 /// Estimates a GEMM. Communication kernels hold SMs, so `sms` may be fewer than the accelerator has. Requires m, n, k
-/// >= 1, 1 <= sms <= accelerator.sms, and a supported dtype. Throws ConfigError for a GEMM over `longest_op_seconds`.
-/// Allocates nothing and uses only correctly rounded arithmetic, so every machine computes the same picoseconds.
+/// and groups >= 1, 1 <= sms <= accelerator.sms, and a supported dtype. Throws ConfigError for a GEMM over
+/// `longest_op_seconds`. Allocates nothing and uses only correctly rounded arithmetic, so every machine computes the
+/// same picoseconds.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
 /// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
 /// then one wave of tiles or a split k loop.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
 
-/// Returns the number of tiles of 128 x 128 that cover the output.
+/// Returns the number of tiles of 128 x 128 that cover the outputs of all groups.
 std::int64_t tiles_of_128(const GemmSize& size);
 
-/// Returns 2 m n k.
+/// Returns 2 m n k, times the groups.
 Flops flops_of(const GemmSize& size);
 
 /// Returns the bytes that a GEMM reads and writes at least once: both inputs and the output, and the output again when

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
@@ -99,11 +100,12 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
     return {};
   }
   GemmSize shard = with_factors(gemm_size(gemm, sizes), options.gemm_dtype);
-  shard.run = unfused_products(program, sizes);
+  shard.run = unfused_products(program, sizes, options.experts);
   shard.weight_bits = options.weight_bits;
   shard.m = std::max<std::int64_t>(1, shard.m / program.mesh.ranks());
   const double parts = static_cast<double>(sizes.elements(gemm.m)) / static_cast<double>(shard.m);
-  return op_time(to_seconds(estimate_gemm(accelerator, shard, accelerator.sms).time) * parts, "a GEMM of a shard");
+  const GemmSize kernel = grouped(options.experts, shard);
+  return op_time(to_seconds(estimate_gemm(accelerator, kernel, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
 /// Returns the shortest time that the transport allows for a transfer to one of the other ranks.

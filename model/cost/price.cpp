@@ -10,6 +10,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/contention.h"
 #include "model/cost/cut_bound.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
 #include "model/cost/implemented.h"
@@ -48,8 +49,9 @@ class Pricer {
         gemm_dtype_(options.gemm_dtype),
         window_(options.window),
         weight_bits_(options.weight_bits),
+        experts_(options.experts),
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
-        run_(unfused_products(program, sizes)) {}
+        run_(unfused_products(program, sizes, options.experts)) {}
 
   /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
   /// of all scores.
@@ -120,12 +122,17 @@ class Pricer {
         std::max<std::int64_t>(0, window_.chunked ? begin / window_.keys * window_.keys : begin - window_.keys);
   }
 
+  /// Rows of experts are copied before a separate kernel or summed after it. A kernel whose parts are separate ops is a
+  /// bound: it loads rows where they are, and its sums take no time.
   [[nodiscard]] Duration duration_of(const GemmShape& gemm, int sms) const {
     GemmSize size = with_factors(gemm_size(gemm, sizes_), gemm_dtype_);
     size.run = run_;
     size.weight_bits = weight_bits_;
-    return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
-                                     : of_kernel(size, gemm.kernel_m, sms);
+    if (gemm.kernel_m.blocks > 0) {
+      return of_kernel(size, gemm.kernel_m, sms);
+    }
+    const Duration time = estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
+    return time + memory_bound_time(machine_.accelerator, routing_traffic(experts_, size), sms);
   }
 
   /// Returns the time of all queries, cut evenly into whichever number of parts takes the least time. Unfused attention
@@ -162,7 +169,7 @@ class Pricer {
     const std::int64_t rows = size.m;
     const auto time_of = [&](std::int64_t m) {
       size.m = m;
-      return estimate_gemm(machine_.accelerator, size, sms).time;
+      return estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
     };
     const std::int32_t ranks = program_.mesh.ranks();
     const std::int32_t shards = blocks % ranks == 0 ? ranks : 1;
@@ -232,6 +239,7 @@ class Pricer {
   std::optional<DType> gemm_dtype_;
   AttentionWindow window_;
   double weight_bits_;
+  ExpertSplit experts_;
   bool is_bound_;  // some ops are parts of one kernel, which no implementation has
   Flops run_;      // FLOPs of a rank's unfused GEMMs, so that strategies are compared on an equally hot chip
 };
@@ -546,11 +554,11 @@ int sms_left(const Program& program, const Machine& machine, const Meetings& mee
   return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
 }
 
-Flops unfused_products(const Program& program, const Sizes& sizes) {
+Flops unfused_products(const Program& program, const Sizes& sizes, const ExpertSplit& experts) {
   Flops sum{};
   for (const Shape& shape : program.unfused) {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      sum += flops_of(gemm_size(*gemm, sizes));
+      sum += flops_of(grouped(experts, gemm_size(*gemm, sizes)));
     }
   }
   return sum;
@@ -821,6 +829,10 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
       }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), mark);
+      if (options.experts.count > 0) {
+        mark(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
+             accelerator.kernel_floor);
+      }
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
       mark_gemm(accelerator, core->dtype, mark);

@@ -78,7 +78,7 @@ int sms_left(const Program& program, const Machine& machine, const Meetings& mee
 std::int64_t launched_ops(const Program& program);
 
 /// Returns the FLOPs of a rank's unsliced GEMMs, which determine how hot the chip runs.
-Flops unfused_products(const Program& program, const Sizes& sizes);
+Flops unfused_products(const Program& program, const Sizes& sizes, const ExpertSplit& experts = {});
 
 /// Returns the provenances of the parameters that the prices of a program depend on, by Provenance.
 std::array<bool, all_provenances.size()> provenances_of(const Program& program, const Machine& machine,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/cost/attention.h"
+#include "model/cost/expert_split.h"
 #include "model/describe/choice_words.h"
 #include "model/describe/setting.h"
 #include "model/dtype.h"
@@ -40,6 +41,7 @@ struct PriceOptions {
   /// Window of causal fused attention; unfused attention computes all scores.
   AttentionWindow window{};
   double weight_bits = 0.0;  ///< GemmSize::weight_bits of the GEMMs
+  ExpertSplit experts{};     ///< experts of every GEMM
   /// Costs of an implementation's kernels compared with ideal ones (implemented.h); null for ideal kernels. Must
   /// outlive the options.
   const ImplementedSites* implementation = nullptr;

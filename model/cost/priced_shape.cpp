@@ -9,6 +9,7 @@
 
 #include "model/cost/communication.h"
 #include "model/cost/decode_attention.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/expert_layer.h"
 #include "model/cost/latent_decode.h"
 #include "model/cost/quantization.h"
@@ -208,12 +209,12 @@ std::string_view name_of(PricedKind kind) {
   return "";
 }
 
-PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes) {
+PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes, const ExpertSplit& experts) {
   PricedShape priced;
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-    const GemmSize size = gemm_size(*gemm, sizes);
+    const GemmSize size = grouped(experts, gemm_size(*gemm, sizes));
     priced.dtype = gemm->dtype;
-    put(priced, FitSize::m) = size.m;
+    put(priced, FitSize::m) = size.m * size.groups;
     put(priced, FitSize::n) = size.n;
     put(priced, FitSize::k) = size.k;
   } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
@@ -302,11 +303,12 @@ double residual_of(const PricedShape& shape, const Machine& machine, int ranks) 
   return fit_of(shape, machine, ranks).residual_at(limit_of(shape, machine, ranks));
 }
 
-std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine) {
+std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine,
+                                     const ExpertSplit& experts) {
   SizesOutsideFit outside;
   const int ranks = program.mesh.ranks();
   for (const Shape& shape : program.shapes) {
-    const PricedShape priced = priced_shape(program, shape, sizes);
+    const PricedShape priced = priced_shape(program, shape, sizes, experts);
     const FitScope fit = fit_of(priced, machine, ranks);
     for (const FitSize size : all_fit_sizes) {
       const bool is_checked = priced.kind != PricedKind::attention || size == FitSize::seq;

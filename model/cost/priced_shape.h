@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cost/expert_split.h"
 #include "model/dtype.h"
 #include "model/hardware/machine.h"
 #include "model/program/program.h"
@@ -49,9 +50,10 @@ struct PricedShape {
 };
 
 /// Returns the sizes of one shape of a program. `bytes` is the traffic of memory-bound kernels, the bytes that an
-/// exchange moves one way, and the nccl-tests size of a collective; `seq` counts keys. Requires sizes bound to the
-/// program.
-PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes);
+/// exchange moves one way, and the nccl-tests size of a collective; `seq` counts keys. The GEMM of experts has all
+/// routed rows of a rank as m. Requires sizes bound to the program.
+PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes,
+                         const ExpertSplit& experts = {});
 
 /// Returns a text such as "GEMM 4K x 3584 x 8K" or "all-gather of 64 MiB".
 std::string in_words(const PricedShape& shape);
@@ -72,6 +74,7 @@ double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 /// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among a number
 /// of ranks that the fit did not include: one sentence per kind and size, "m 131,072: GEMMs were measured up to
 /// 16,384". Shapes without a fit are not reported here; the default residual covers them.
-std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine);
+std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine,
+                                     const ExpertSplit& experts = {});
 
 }  // namespace commfuse

@@ -53,17 +53,19 @@ Operation data_parallel_mlp() {
 }
 
 /// Requires dense layers with plain attention, because sites are GEMMs of such layers, and attention follows QKV
-/// without a gate.
+/// without a gate. Single GEMMs of a bare mixture are possible too.
 void require_plain(Scope scope, const Transformer& model) {
+  const bool is_bare_mixture = model.experts && model.experts->layer_ranks > 0;
+  const std::string_view others =
+      is_bare_mixture ? "scope gate_up or down" : "scope step, prefill or decode, which run all its layers";
   const auto refuse = [&](std::string_view needed, std::string_view actual) {
     throw ConfigError(
-        fmt::format("scope {} needs {}, but {} has {}; choose scope step, prefill or decode, which run all its layers",
-                    name_of(scope), needed, model.name, actual));
+        fmt::format("scope {} needs {}, but {} has {}; choose {}", name_of(scope), needed, model.name, actual, others));
   };
   const LayerCounts counts = layer_counts(model);
   for (const SiteName site : sites_of(scope)) {
     const bool is_mlp = site == SiteName::gate_up || site == SiteName::down;
-    if (is_mlp && counts.mixture > 0) {
+    if (is_mlp && counts.mixture > 0 && !is_expert_gemm(scope, model)) {
       refuse("a plain MLP", fmt::format("experts in {} of {} layers", counts.mixture, model.layers));
     }
     if (!is_mlp && model.latent) {
@@ -78,6 +80,17 @@ void require_plain(Scope scope, const Transformer& model) {
   }
   if (has_attention(scope) && model.value_dim() != model.head_dim) {
     refuse("values as wide as keys", "values of another width");
+  }
+}
+
+/// Requires that the ranks that share the experts divide the ranks of the site.
+void require_expert_ranks(const Transformer& model, int ranks) {
+  const std::int64_t sharing = model.experts->layer_ranks;
+  if (ranks % sharing != 0) {
+    throw ConfigError(
+        fmt::format("{} ranks cannot be split into groups of {}, over which {} splits its experts; choose "
+                    "a multiple of {}",
+                    ranks, sharing, model.name, sharing));
   }
 }
 
@@ -189,6 +202,10 @@ bool is_backward(Scope scope) {
          scope == Scope::down_backward;
 }
 
+bool is_expert_gemm(Scope scope, const Transformer& model) {
+  return (scope == Scope::gate_up || scope == Scope::down) && model.experts && model.experts->layer_ranks > 0;
+}
+
 bool has_attention(Scope scope) {
   return scope == Scope::attention || scope == Scope::layer || scope == Scope::ulysses;
 }
@@ -217,6 +234,9 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
   if (is_backward(scope)) {
     total += total;
   }
+  if (is_expert_gemm(scope, model)) {
+    total = static_cast<double>(model.experts->active) * total;
+  }
   if (scope == Scope::data_parallel) {
     total = Flops{6.0 * total.count};  // up and down have equal FLOPs; one GEMM each forward, two backward
   }
@@ -235,6 +255,9 @@ void require_divisible(Scope scope, const Transformer& model, const Load& load, 
   }
   if (scope == Scope::data_parallel) {
     require_divisible_hidden(model, ranks);
+  }
+  if (is_expert_gemm(scope, model)) {
+    require_expert_ranks(model, ranks);
   }
 }
 

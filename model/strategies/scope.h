@@ -82,6 +82,9 @@ std::vector<SiteKind> kinds_of(Scope scope);
 /// Returns true if the scope is a backward pass.
 bool is_backward(Scope scope);
 
+/// Returns true for a GEMM whose weight the experts of a bare mixture (bare_mlp.h) replace.
+bool is_expert_gemm(Scope scope, const Transformer& model);
+
 /// Returns true if the scope contains the attention core, whose FLOPs are counted under the causal mask.
 bool has_attention(Scope scope);
 
@@ -95,7 +98,8 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, 
 
 /// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention with half the
 /// FLOPs of full attention (4 x batch x seq^2 x heads x head_dim). Korthikanti et al. 2022 (appendix A) count the same,
-/// but without the mask. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM.
+/// but without the mask. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM. Every
+/// token counts once for each of its experts.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 /// Throws ConfigError, whose message is one sentence with the remedy, unless tokens and weights can be split evenly

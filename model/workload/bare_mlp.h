@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model that is a single MLP without a gate, for questions about a single GEMM of M x N x K. Scope gate_up is tokens
 // x hidden times hidden x ffn after an all-gather, scope down is tokens x ffn times ffn x hidden before a
-// reduce-scatter.
+// reduce-scatter. With experts, the MLP is a mixture without a router or shared experts.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,22 @@ struct MlpWidths {
   std::int64_t ffn = 1;
 };
 
+/// Experts of an MLP; each token passes through `active` of them. `ranks` of a site's tensor ranks share the experts:
+/// each holds count / ranks experts.
+struct BareExperts {
+  std::int64_t count = 1;
+  std::int64_t active = 1;
+  std::int64_t ranks = 1;
+};
+
 /// Returns a model named "8192x28672".
 Transformer bare_mlp(const MlpWidths& widths);
 
-/// Returns the model of a name such as "8192x28672", with sizes up to 2^20; nullopt for any other text.
+/// Returns a model named "8192x8192-e32-top4", or "8192x8192-e32-top4-ep2" if two ranks share the experts.
+Transformer bare_mixture(const MlpWidths& widths, const BareExperts& experts);
+
+/// Returns the model of such a name, with widths up to 2^20, up to 1,024 experts, no more active experts than experts,
+/// and ranks that divide the experts; nullopt for any other text.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

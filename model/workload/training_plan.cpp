@@ -66,6 +66,12 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
     throw ConfigError(
         fmt::format("expert parallelism {} needs experts, and {} has none; choose 1", plan.expert, model.name));
   }
+  if (model.experts && model.experts->layer_ranks > 1) {
+    throw ConfigError(
+        fmt::format("{0} splits its experts for scopes of a layer only; remove -ep{1} from its name and choose expert "
+                    "parallelism {1}",
+                    model.name, model.experts->layer_ranks));
+  }
   if (model.experts) {
     require_multiple({"the number of experts", model.experts->count}, {"expert parallelism", plan.expert},
                      "choose an expert parallelism that divides it");

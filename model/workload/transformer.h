@@ -49,6 +49,9 @@ struct Experts {
   /// Width to which tokens are reduced before they are sent to routed experts, and restored after (Nemotron 3 Super);
   /// 0: they keep their width.
   std::int64_t latent = 0;
+  /// Tensor ranks that share the experts in the scopes of a layer (bare_mlp.h); 0: a model without such scopes. The
+  /// plan of a whole model states its own number.
+  std::int64_t layer_ranks = 0;
 };
 
 /// A small separate attention that selects a query's keys from all earlier keys. Source: DeepSeek-AI, "DeepSeek-V3.2",

@@ -57,7 +57,7 @@ Json amount_of(const Field& field) {
 std::string other_names_of(const Field& field) {
   std::string pattern = R"(/|\.ya?ml$|\.json$)";
   if (field.catalogue == Catalogue::models) {
-    pattern += "|^[0-9]+x[0-9]+$";
+    pattern += "|^[0-9]+x[0-9]+(-e[0-9]+-top[0-9]+(-ep[0-9]+)?)?$";
   }
   if (field.catalogue == Catalogue::hardware) {
     for (const std::string& name : names_known_to(field)) {

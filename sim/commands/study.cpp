@@ -10,6 +10,7 @@
 
 #include "model/analysis/error_tail.h"
 #include "model/analysis/uncertainty.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/priced_shape.h"
 #include "model/cost/shape_sizes.h"
@@ -168,14 +169,13 @@ void add_gemms(const Point& point, const Repeated& repeated, reports::Roofline& 
     if (gemm == nullptr || !program.ops[op].where.holds(coordinates) || costs.of(rank, op) == Duration{}) {
       continue;
     }
-    const PricedShape priced = priced_shape(program, shape, sizes);
-    const GemmSize size = gemm_size(*gemm, sizes);
-    const auto work = 2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
+    const PricedShape priced = priced_shape(program, shape, sizes, point.price.experts);
+    const GemmSize size = grouped(point.price.experts, gemm_size(*gemm, sizes));
     auto& roofed =
         gemms
             .try_emplace({priced, costs.of(rank, op)}, reports::RoofedGemm{.schedule = label_of(*repeated.row),
                                                                            .shape = in_words(priced),
-                                                                           .work = {work},
+                                                                           .work = flops_of(size),
                                                                            .traffic = compulsory_traffic(size),
                                                                            .time = costs.of(rank, op)})
             .first->second;

@@ -25,8 +25,10 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
                        is_backward(run.scope.layer) ? " (all were measured in forward passes only)" : "");
   }
   const Machine& machine = library.machine(run.machine);
+  const bool has_experts = is_expert_gemm(run.scope.layer, library.model(run.model));
   const bool is_refused = std::ranges::all_of(implementations, [&](const Candidates& candidate) {
-    return !refusal_of(*candidate.implementation, machine, run.ranks, run.dtype).empty();
+    return (has_experts && !candidate.implementation->experts) ||
+           !refusal_of(*candidate.implementation, machine, run.ranks, run.dtype).empty();
   });
   return is_refused
              ? fmt::format("--as all: no implementation runs {} with {} on {}; only ideal schedules are compared\n",
@@ -36,12 +38,12 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {
   std::string text;
-  std::set<std::array<std::string, 5>> seen;  // all settings that decide
+  std::set<std::array<std::string, 6>> seen;  // all settings that decide
   PointCursor cursor(points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Settings& settings = cursor.at(i);
-    if (seen.insert({settings.text("as"), settings.text("scope"), settings.text("hardware"), settings.text("ranks"),
-                     settings.text("dtype")})
+    if (seen.insert({settings.text("as"), settings.text("scope"), settings.text("model"), settings.text("hardware"),
+                     settings.text("ranks"), settings.text("dtype")})
             .second) {
       text += uncovered_in_words(settings, library);
     }

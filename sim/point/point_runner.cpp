@@ -100,7 +100,8 @@ struct SimulatedRow {
 /// of the schedule.
 std::string warnings_of(const Point& point, const Prediction& prediction) {
   const Bytes capacity = point.machine.accelerator.hbm_capacity;
-  std::vector<std::string> warnings = outside_fit(prediction.structure->program(), prediction.sizes, point.machine);
+  std::vector<std::string> warnings =
+      outside_fit(prediction.structure->program(), prediction.sizes, point.machine, point.price.experts);
   if (warnings.empty() && prediction.buffers <= capacity) {
     return {};
   }
@@ -174,7 +175,7 @@ SimulatedRow clashing_row(const Point& point, const std::string& names, const Co
 /// Runs an implementation under its own name; its row also names the strategy whose schedule it uses.
 SimulatedRow run_implementation(const Point& point, const Candidates& candidate, Predictor& predictor) {
   const Implementation& implementation = *candidate.implementation;
-  const std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype);
+  const std::string refusal = refusal_of(implementation, point);
   const Point priced = priced_as(point, implementation);
   SharedWords words;  // the implementation has its own prices
   SimulatedRow simulated = refusal.empty()
@@ -415,7 +416,7 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   }
   const bool wants_all = settings.text("as") == "all";
   for (const Candidates& candidate : implemented) {
-    if (!wants_all || refusal_of(*candidate.implementation, point.machine, point.ranks, point.dtype).empty()) {
+    if (!wants_all || refusal_of(*candidate.implementation, point).empty()) {
       simulated.push_back(run_implementation(point, candidate, predictor_));
     }
   }

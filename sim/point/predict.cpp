@@ -11,6 +11,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/fold_wiring.h"
 #include "model/text/counted.h"
 
@@ -275,7 +276,7 @@ Prediction Predictor::simulate(const Point& point, Schedule schedule, const Stru
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
   const double possible = to_seconds(total) * point.ranks * peak.value;
   prediction.mfu = possible > 0.0 ? flops.count / possible : 0.0;  // a file may hold no op
-  prediction.buffers = bytes_per_rank(program, sizes);
+  prediction.buffers = bytes_per_rank(program, sizes, point.price.experts);
   prediction.structure = &structure;
   prediction.sizes = std::move(sizes);
   return prediction;

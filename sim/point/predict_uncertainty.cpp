@@ -20,10 +20,11 @@ bool are_identical(const Costs& a, const Costs& b) {
 }
 
 /// Groups the ops by the shape that the cost model prices.
-std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes) {
+std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes,
+                                                             const ExpertSplit& experts) {
   std::vector<PricedShape> shapes;
   for (const Shape& shape : program.shapes) {
-    shapes.push_back(priced_shape(program, shape, sizes));
+    shapes.push_back(priced_shape(program, shape, sizes, experts));
   }
   std::map<PricedShape, std::vector<std::size_t>> ops;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -242,7 +243,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   };
   price_raised(point, prediction, doubts);
   const int ranks = program.mesh.ranks();
-  for (const auto& [shape, ops] : ops_by_shape(program, sizes)) {
+  for (const auto& [shape, ops] : ops_by_shape(program, sizes, options.experts)) {
     doubted_.next() = costs;
     lengthen_ops(doubted_.next(), ops, residual_of(shape, point.machine, ranks));
     add_doubt(shape);
@@ -262,7 +263,9 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     }
   }
   if (const ImplementedSites* sites = point.price.implementation) {
-    result.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + sites->residual.value)});
+    const bool is_elsewhere = options.experts.count > 0;  // costs are fitted to GEMMs without experts
+    const double residual = std::max(sites->residual.value, is_elsewhere ? sites->elsewhere.value : 0.0);
+    result.doubts.push_back({ImplementationDoubt{sites->name, {}}, math::log(1.0 + residual)});
     std::ranges::sort(result.doubts, std::less{}, &Doubt::of);
   }
   return result;

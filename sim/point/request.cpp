@@ -263,6 +263,16 @@ void require_used_by_scope(const Settings& settings) {
   }
 }
 
+ExpertSplit experts_of(Scope scope, const Transformer& model) {
+  if (!is_expert_gemm(scope, model)) {
+    return {};
+  }
+  return {.count = model.experts->count,
+          .active = model.experts->active,
+          .ranks = model.experts->layer_ranks,
+          .cut = scope == Scope::gate_up ? WeightCut::columns : WeightCut::contraction};
+}
+
 Point point_of(const Settings& settings, const Library& library) {
   const RunChoices run = choices_of(settings);
   require_layer(settings, run);
@@ -277,6 +287,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.dtype = run.dtype;
   point.price = run.price;
   point.price.window = window_of(first_attending(point.model));
+  point.price.experts = experts_of(point.scope, point.model);
   point.simulation = run.simulation;
   if (run.uncertainty) {
     point.raised = library.raised(run.machine);
@@ -364,6 +375,14 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
     }
   }
   return result;
+}
+
+std::string refusal_of(const Implementation& implementation, const Point& point) {
+  if (point.price.experts.count > 0 && !implementation.experts) {
+    return fmt::format("{} has no kernels for experts; choose another implementation, or a model without experts",
+                       implementation.name);
+  }
+  return refusal_of(implementation, point.machine, point.ranks, point.dtype);
 }
 
 Point priced_as(const Point& point, const Implementation& implementation) {

@@ -97,6 +97,9 @@ const Field* unused_setting(const Settings& settings, Use work);
 /// the origin of the setting and the scopes that use it.
 void require_used_by_scope(const Settings& settings);
 
+/// Returns the experts of a scope's GEMM; none unless the model is a bare mixture (bare_mlp.h).
+ExpertSplit experts_of(Scope scope, const Transformer& model);
+
 /// Throws ConfigError for a whole model. Requires that the library has loaded everything that the settings name. Does
 /// not check whether the point is possible.
 Point point_of(const Settings& settings, const Library& library);
@@ -129,6 +132,9 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
 /// Returns the schedules that the implementation may use: all that its file leaves open.
 std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
                                           DType dtype);
+
+/// Returns the reason why the implementation cannot run at the point, with the remedy; empty when it can.
+std::string refusal_of(const Implementation& implementation, const Point& point);
 
 /// Returns the point at the implementation's prices, or at other costs given for it. Collectives of NCCL hold SMs only
 /// while they run, so such implementations are always simulated with dynamic interference. The costs outlive the point.

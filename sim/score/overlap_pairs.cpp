@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "model/workload/bare_mlp.h"
+#include "sim/point/request.h"
 #include "sim/score/sizes.h"
 
 namespace commfuse::score {
@@ -67,6 +69,75 @@ std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::strin
   return match == known.end() ? nullptr : *match;
 }
 
+constexpr std::int64_t most_experts = 1024;
+constexpr std::string_view stated_width = "K=N=";
+
+std::optional<std::int64_t> leading_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end != text.data() && number > 0 && number <= max_extent ? std::optional(number)
+                                                                                          : std::nullopt;
+}
+
+/// Returns the number that follows the first `label` of the text; nullopt if there is none.
+std::optional<std::int64_t> number_after(std::string_view text, std::string_view label) {
+  const std::size_t at = text.find(label);
+  return at == std::string_view::npos ? std::nullopt : leading_number(text.substr(at + label.size()));
+}
+
+/// Reads ranks, experts and tokens of a row; `into.m` is the number of tokens.
+void read_experts(Row& row, const OverlapColumns& columns, OverlapRow& into) {
+  std::int64_t tensor = 1;
+  BareExperts experts;
+  if (columns.config.exists()) {
+    const std::string_view config = row.text(columns.config);
+    const auto number = [&](std::string_view label) {
+      const std::optional<std::int64_t> found_number = number_after(config, label);
+      if (!found_number) {
+        row.fault(fmt::format("config is {}; write it as tp8ep1_e32_top4_M8192", in_quotes(config)));
+      }
+      return found_number.value_or(1);
+    };
+    tensor = number("tp");
+    experts = {.count = number("_e"), .active = number("_top"), .ranks = number("ep")};
+    into.m = number("_M");
+    into.n = into.k = std::max<std::int64_t>(1, columns.width);
+  } else {
+    tensor = row.count(columns.ranks, max_gpus);
+    experts = {.count = row.count(columns.experts, most_experts),
+               .active = row.count(columns.topk, most_experts),
+               .ranks = row.count(columns.ep, max_gpus)};
+  }
+  if (experts.count > most_experts || experts.active > experts.count || experts.count % experts.ranks != 0) {
+    row.fault(fmt::format("{} of {} experts on {} ranks; choose up to {} experts, a multiple of their ranks",
+                          experts.active, experts.count, experts.ranks, most_experts));
+  }
+  if (tensor > max_gpus / experts.ranks) {
+    row.fault(fmt::format("{} x {} ranks are too many; the limit is {}", tensor, experts.ranks, max_gpus));
+    return;
+  }
+  into.ranks = static_cast<std::int32_t>(tensor * experts.ranks);
+  into.experts = experts;
+}
+
+/// Reads the operator: whether the row has a reduce-scatter after the GEMM, or an all-reduce.
+void read_operator(Row& row, const OverlapColumns& columns, OverlapRow& into) {
+  if (columns.layer.exists()) {
+    const std::string_view layer = row.text(columns.layer);
+    into.scatters = layer == "1";
+    if (layer != "0" && layer != "1") {
+      row.fault(fmt::format("moe_layer is {}; it must be 0 or 1", in_quotes(layer)));
+    }
+    return;
+  }
+  const std::string_view op = row.text(columns.op);
+  into.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
+  into.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
+  if (columns.op.exists() && !into.scatters && !into.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
+    row.fault(fmt::format("op is {}; it must be ag or rs", in_quotes(op)));
+  }
+}
+
 /// Returns whether a name has `part` between underscores, as "overlap_tritondist166_gemm_rs_h100" has "rs".
 bool has_part(std::string_view name, std::string_view part) {
   for (std::size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
@@ -90,9 +161,16 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
                          .k = table.column("K"),
                          .k_of_rank = table.column("K_per_gpu"),
                          .ranks = table.column(table.column("ngpus").exists() ? "ngpus" : "tp"),
-                         .dtype = table.column("dtype")};
+                         .dtype = table.column("dtype"),
+                         .experts = table.column("experts"),
+                         .topk = table.column("topk"),
+                         .ep = table.column("ep"),
+                         .config = table.column("config"),
+                         .layer = table.column("moe_layer")};
+  columns.width = number_after(table.comment("software"), stated_width).value_or(0);
   columns.scatters = has_part(file_name, "rs");
-  columns.says_operator = columns.op.exists() || columns.scatters || has_part(file_name, "ag");
+  columns.says_operator =
+      columns.op.exists() || columns.layer.exists() || columns.scatters || has_part(file_name, "ag");
   columns.launch = table.comments_say("eager")        ? Launch::eager
                    : table.comments_say("CUDA graph") ? Launch::graph
                                                       : Launch::stream;
@@ -102,7 +180,9 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
     if (!is_time(name) || is_part(stem) || (stem.starts_with("nccl_") && !is_serial(stem))) {
       continue;
     }
-    if (is_serial(stem)) {
+    if (is_serial(stem) && columns.config.exists()) {
+      columns.unscored_serial = table.column(name);
+    } else if (is_serial(stem)) {
       columns.other_serials += columns.serial.exists() ? 1 : 0;
       columns.serial = columns.serial.exists() ? columns.serial : table.column(name);
     } else {
@@ -134,17 +214,16 @@ FoundMachine OverlapMachines::of(std::string_view hw) const { return hw.empty() 
 
 OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
   OverlapRow parsed;
-  const std::string_view op = row.text(columns.op);
-  parsed.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
-  parsed.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
-  if (columns.op.exists() && !parsed.scatters && !parsed.reduces_all && op != "ag" && op != "AG+GEMM" &&
-      op != "ag_gemm") {
-    row.fault(fmt::format("op is {}; it must be ag or rs", in_quotes(op)));
+  read_operator(row, columns, parsed);
+  if (!columns.config.exists()) {
+    parsed.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
+    parsed.m = row.count(columns.m);
+    parsed.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * parsed.ranks : row.count(columns.n);
+    parsed.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * parsed.ranks : row.count(columns.k);
   }
-  parsed.ranks = static_cast<std::int32_t>(row.count(columns.ranks, max_gpus));
-  parsed.m = row.count(columns.m);
-  parsed.n = columns.n_of_rank.exists() ? row.count(columns.n_of_rank) * parsed.ranks : row.count(columns.n);
-  parsed.k = columns.k_of_rank.exists() ? row.count(columns.k_of_rank) * parsed.ranks : row.count(columns.k);
+  if (columns.config.exists() || columns.experts.exists()) {
+    read_experts(row, columns, parsed);
+  }
   const std::string_view dtype = row.text(columns.dtype);
   if (!dtype.empty() && !dtype_in_table(dtype)) {
     row.fault(fmt::format("dtype is {}; it must be bf16, fp16, fp32 or fp8", in_quotes(dtype)));
@@ -164,9 +243,10 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
 }
 
 Point point_of(const OverlapRow& row, const Machine& machine, Launch launch) {
-  Point point{.model = bare_mlp({.hidden = row.scatters ? row.n : row.k, .ffn = row.scatters ? row.k : row.n}),
-              .machine = machine};
+  const MlpWidths widths{.hidden = row.scatters ? row.n : row.k, .ffn = row.scatters ? row.k : row.n};
+  Point point{.model = row.experts ? bare_mixture(widths, *row.experts) : bare_mlp(widths), .machine = machine};
   point.scope = row.scatters ? Scope::down : Scope::gate_up;
+  point.price.experts = experts_of(point.scope, point.model);
   point.ranks = row.ranks;
   point.seq = row.m;
   point.dtype = row.dtype;

@@ -7,6 +7,12 @@
 //   ngpus or tp    number of ranks
 //   serial_us, torch_us, nccl_us, ...   the serial baseline; columns of only GEMMs or only communication are skipped
 //   flux_us, ...   an implementation, by its name or by a name in the `known_as` of its file
+//
+// Tables of experts have a grouped GEMM in place of the GEMM: M tokens, each of which passes through `topk` of
+// `experts` experts of K x N. Their ranks are tp x ep, and ep of them share the experts. Flux's own table states these
+// numbers in `config` ("tp8ep1_e32_top4_M8192"), the operator in `moe_layer` (0: ag, 1: rs), and the widths in a
+// comment
+// ("K=N=8192").
 #pragma once
 
 #include <cstdint>
@@ -18,6 +24,7 @@
 #include <vector>
 
 #include "model/config/implementation.h"
+#include "model/workload/bare_mlp.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/row.h"
@@ -32,6 +39,10 @@ struct OverlapColumns {
     std::shared_ptr<const Implementation> implementation;  ///< Null if no file describes it.
   };
   std::vector<Implemented> implemented;
+  Column experts, topk, ep;        ///< Columns of a table of experts.
+  Column config, layer;            ///< Columns of the table that Flux publishes.
+  std::int64_t width = 0;          ///< K and N of Flux's own table; 0: not stated.
+  Column unscored_serial;          ///< Serial times that no schedule predicts.
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
   bool says_operator = false;      ///< The table or its file name states the operator.
   DType usual = DType::bf16;       ///< Used for rows without a dtype.
@@ -66,6 +77,7 @@ struct OverlapRow {
   bool reduces_all = false;  ///< GEMM, then all-reduce, for which no scope exists.
   std::int64_t m = 0, n = 0, k = 0;
   std::int32_t ranks = 1;
+  std::optional<BareExperts> experts;
   DType dtype = DType::bf16;
   std::optional<double> serial_us;
   std::vector<std::pair<std::size_t, double>> implemented;  ///< Index into the columns' implementations, and the time.

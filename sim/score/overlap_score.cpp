@@ -54,6 +54,12 @@ class PairScorer {
       tally.result().remarks.push_back(
           fmt::format("Several columns have serial times; the score uses {}.", columns_.serial.name));
     }
+    if (columns_.unscored_serial.exists()) {
+      tally.result().remarks.push_back(
+          fmt::format("{} is not scored: that baseline multiplies one expert after another and passes over all rows up "
+                      "to nine times in between, as no schedule does.",
+                      columns_.unscored_serial.name));
+    }
     for (const auto& implemented : columns_.implemented) {
       if (implemented.implementation == nullptr) {
         tally.result().remarks.push_back(fmt::format("No implementation is known as {}; it is scored as a typical one.",
@@ -70,6 +76,9 @@ class PairScorer {
     }
     if (!columns_.says_operator) {
       return tally_.skip("neither a column op nor the file name states ag or rs");
+    }
+    if (columns_.config.exists() && columns_.width == 0) {
+      return tally_.skip("no comment states the widths of the experts, such as K=N=8192");
     }
     if (parsed.reduces_all) {
       return tally_.skip("no scope of a run has a GEMM before an all-reduce");
@@ -95,7 +104,7 @@ class PairScorer {
   [[nodiscard]] Overlapped overlapped(const Point& point, std::size_t index, double measured_us) {
     const auto& described = columns_.implemented[index].implementation;
     const Implementation& implementation = described == nullptr ? typical(known_) : *described;
-    if (std::string refusal = refusal_of(implementation, point.machine, point.ranks, point.dtype); !refusal.empty()) {
+    if (std::string refusal = refusal_of(implementation, point); !refusal.empty()) {
       throw ConfigError(refusal);
     }
     const auto unseen = implementation.without.find(thread_);

@@ -5,11 +5,13 @@
 
 #include "model/cost/communication.h"
 #include "model/cost/custom_all_reduce.h"
+#include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
 #include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/shape_sizes.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 
@@ -33,7 +35,9 @@ std::string gemm_in_words(const Accelerator& accelerator, const GemmSize& size, 
                                                               100.0 * estimate.last_wave_fill);
   const std::string limiter =
       sms < accelerator.sms ? fmt::format(" on {} of {} SMs", sms, accelerator.sms) : std::string{};
-  return fmt::format("tile {} x {}{}, {}{}; {}", estimate.tile_m, estimate.tile_n, splits, waves, limiter,
+  const std::string groups =
+      size.groups > 1 ? fmt::format("{} GEMMs of {} rows, ", size.groups, format_count(size.m)) : std::string{};
+  return fmt::format("{}tile {} x {}{}, {}{}; {}", groups, estimate.tile_m, estimate.tile_n, splits, waves, limiter,
                      limit_of(estimate, accelerator));
 }
 
@@ -118,8 +122,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
       point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;
   const int sms = sms_left(program, machine, structure.meetings[op], interference);
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-    GemmSize size = gemm_size(*gemm, sizes);
-    size.run = unfused_products(program, sizes);
+    GemmSize size = grouped(point.price.experts, gemm_size(*gemm, sizes));
+    size.run = unfused_products(program, sizes, point.price.experts);
     return gemm_in_words(machine.accelerator, size, sms);
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {

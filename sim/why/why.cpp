@@ -36,7 +36,8 @@ std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction
     if (!program.ops[op].where.holds(coordinates)) {
       continue;
     }
-    const PricedShape shape = priced_shape(program, program.shapes[program.ops[op].shape], prediction.sizes);
+    const PricedShape shape =
+        priced_shape(program, program.shapes[program.ops[op].shape], prediction.sizes, point.price.experts);
     const Duration time = costs.of(rank, op);
     std::pair key{in_words(shape), how(point, *prediction.structure, prediction.sizes, op)};
     auto [entry, is_new] = by_shape.try_emplace(key);

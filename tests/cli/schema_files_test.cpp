@@ -195,6 +195,7 @@ TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
 TEST_F(SchemaFiles, ValuesOfSettingsPassWhereTheLoaderReadsThem) {
   const std::string run = "schema: commfuse.run/1\n";
   EXPECT_EQ(misfit("run", run + "model: 8192x28672\n"), "");
+  EXPECT_EQ(misfit("run", run + "model: 8192x8192-e32-top4-ep2\n"), "");
   EXPECT_NE(misfit("run", run + "model: 8192x\n"), "");
   EXPECT_EQ(misfit("run", run + "hardware: dgx-h100-x16\n"), "");
   EXPECT_NE(misfit("run", run + "hardware: h100-sxm-x16\n"), "");

@@ -198,6 +198,9 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
   EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
             "mistral-7b attends to 4096 keys in some layers, but executors attend to all 8192; choose a scope without "
             "attention, such as mlp, or seq up to 4096\n");
+  EXPECT_EQ(refusal("run --model 64x64-e8-top2 --scope down --ranks 2 --seq 64"),
+            "64x64-e8-top2 has experts, but executors run GEMMs with a single weight; choose a model without experts, "
+            "such as 8192x28672\n");
   EXPECT_EQ(refusal("compare nowhere.json"),
             "nowhere.json: no such file; write it with --out of commfuse-validate run, bench or links\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),

@@ -308,6 +308,12 @@ PredictedPoint::PredictedPoint(const Settings& settings, std::vector<HandWritten
     throw ConfigError(
         "measured times vary by themselves: set jitter and faults to none, and interference to static or none");
   }
+  if (point_.price.experts.count > 0) {
+    throw ConfigError(
+        fmt::format("{} has experts, but executors run GEMMs with a single weight; choose a model without "
+                    "experts, such as 8192x28672",
+                    point_.model.name));
+  }
   const std::int64_t window = point_.price.window.keys;
   const bool has_own_attention = std::ranges::any_of(schedules_, [](const HandWritten& schedule) {
     return std::ranges::any_of(schedule.program().shapes,

@@ -296,6 +296,13 @@ TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
             "./loom.yaml:15:6: 5 parameters are too many for the few measured rows; keep at most 4");
 }
 
+TEST_F(LoadImplementationTest, MayHaveKernelsForExperts) {
+  EXPECT_FALSE(loaded(loom_implementation)->experts);
+  EXPECT_TRUE(loaded(with("  ranks: 16\n", "  ranks: 16\n  experts: true\n"))->experts);
+  EXPECT_FALSE(loaded(with("  ranks: 16\n", "  ranks: 16\n  experts: false\n"))->experts);
+  EXPECT_TRUE(load_implementation("flux")->experts);
+}
+
 TEST_F(LoadImplementationTest, MissingKeysAreNamed) {
   EXPECT_EQ(refusal("name: loom\n", ""), "./loom.yaml:1:1: missing key 'name'; add it, as in \"name: text\"");
   EXPECT_EQ(refusal("strategy: sliced\noptions: {slices: 4}\n", ""),

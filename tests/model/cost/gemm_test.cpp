@@ -87,6 +87,28 @@ TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 64 * 64);
 }
 
+TEST(EstimateGemm, GroupsFillWavesTogether) {
+  // Ten GEMMs of one tile each are one wave of tiles of 128 x 256, as in OneFullWaveTakesTheTimeOfOneTile. A tile never
+  // covers rows of two groups, so 100 rows take as long as 128.
+  EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 128, .n = 256, .k = 1000, .groups = 10}, 10).time, Duration{67'108'864});
+  EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 100, .n = 256, .k = 1000, .groups = 10}, 10).time, Duration{67'108'864});
+  // The eleventh adds a wave: of tiles of 128 x 256, or, shorter, of 88 tiles of 64 x 64: 9 x 8.388608 us.
+  EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 128, .n = 256, .k = 1000, .groups = 11}, 10).time, Duration{75'497'472});
+}
+
+TEST(EstimateGemm, EveryGroupHasItsOwnOperands) {
+  const GemmSize size{.m = 2, .n = 3, .k = 4, .groups = 5};
+  EXPECT_EQ(compulsory_traffic(size).count, 5 * 2 * (2 * 4 + 4 * 3 + 2 * 3));
+  EXPECT_EQ(flops_of(size).count, 5.0 * 2.0 * 2.0 * 3.0 * 4.0);
+  EXPECT_EQ(tiles_of_128({.m = 129, .n = 256, .k = 8, .groups = 3}), 12);
+  // A slow HBM takes the time of all weights.
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e9};
+  const Duration single = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
+  const Duration grouped = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096, .groups = 4}, 10).time;
+  EXPECT_NEAR(to_seconds(grouped) / to_seconds(single), 4.0, 1e-3);
+}
+
 TEST(EstimateGemm, AvoidsSlowSmallTiles) {
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).tile_64x64.value = 0.5;

@@ -99,7 +99,7 @@ TEST(Raised, StepsLeaveOutQuantization) {
   EXPECT_GT(std::ranges::count_if(all_uncertain, is_of_quantization), 5);
   EXPECT_EQ(std::ssize(of_steps), std::ssize(all_uncertain) - std::ranges::count_if(all_uncertain, is_of_quantization));
   EXPECT_TRUE(std::ranges::none_of(of_steps, [&](const RaisedMachine& uncertain) {
-    return is_of_quantization(uncertain) || uncertain.machine.accelerator.quantization.has_value();
+    return is_of_quantization(uncertain) || (*uncertain.machine).accelerator.quantization.has_value();
   }));
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "model/config_error.h"
+#include "model/workload/bare_mlp.h"
 #include "tests/refusal.h"
 
 namespace commfuse {
@@ -120,6 +121,26 @@ TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
   EXPECT_EQ(split_refusal(Scope::data_parallel, 7),
             "8192 hidden columns of llama cannot be split over 7 ranks; choose ranks that divide hidden (8192): 1, 2, "
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
+}
+
+TEST(Scope, ABareMixtureHasTheGemmsOfItsExperts) {
+  const Transformer model = bare_mixture({.hidden = 64, .ffn = 128}, {.count = 8, .active = 2, .ranks = 4});
+  EXPECT_TRUE(is_expert_gemm(Scope::gate_up, model));
+  EXPECT_TRUE(is_expert_gemm(Scope::down, model));
+  EXPECT_FALSE(is_expert_gemm(Scope::gate_up, bare_mlp({.hidden = 64, .ffn = 128})));
+  EXPECT_FALSE(is_expert_gemm(Scope::gate_up_backward, model));
+  EXPECT_EQ(flops_of(Scope::gate_up, model, {.seq = 32}).count, 2.0 * (2.0 * 32 * 64 * 128));
+  const auto refusal = [&](Scope scope, int ranks) {
+    return test::refusal_of([&] { require_divisible(scope, model, {.seq = 32}, ranks); });
+  };
+  EXPECT_EQ(refusal(Scope::gate_up, 8), "accepted");
+  EXPECT_EQ(refusal(Scope::down, 4), "accepted");
+  EXPECT_EQ(refusal(Scope::down, 2),
+            "2 ranks cannot be split into groups of 4, over which 64x128-e8-top2-ep4 splits its experts; choose a "
+            "multiple of 4");
+  EXPECT_EQ(refusal(Scope::mlp, 4),
+            "scope mlp needs a plain MLP, but 64x128-e8-top2-ep4 has experts in 1 of 1 layers; choose scope gate_up or "
+            "down");
 }
 
 TEST(Scope, RanksBeyondTheKvHeadsHoldCopiesInForwardPassesOnly) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/config_error.h"
+#include "model/workload/bare_mlp.h"
 #include "model/workload/layers.h"
 #include "tests/refusal.h"
 
@@ -99,6 +100,15 @@ TEST(TrainingPlan, NamesASingleLayerInTheSingular) {
   model.layers = 1;
   EXPECT_EQ(plan_refusal({.pipeline = 2, .global_batch = 2}, model),
             "1 layer of llama does not split over pipeline 2 x interleave 1 pieces; choose pieces that divide 1 or 3");
+}
+
+TEST(TrainingPlan, StatesExpertParallelismItself) {
+  const MlpWidths widths{.hidden = 64, .ffn = 64};
+  EXPECT_EQ(plan_refusal({}, bare_mixture(widths, {.count = 8, .active = 2})), "accepted");
+  EXPECT_EQ(
+      plan_refusal({}, bare_mixture(widths, {.count = 8, .active = 2, .ranks = 4})),
+      "64x64-e8-top2-ep4 splits its experts for scopes of a layer only; remove -ep4 from its name and choose expert "
+      "parallelism 4");
 }
 
 TEST(TrainingPlan, SplitsASequenceAmongContextAndUlyssesRanks) {

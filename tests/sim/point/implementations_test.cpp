@@ -66,6 +66,33 @@ TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
   EXPECT_GT(rows[3].analysis.critical.makespan, rows[1].analysis.critical.makespan);
 }
 
+TEST(Implementations, OnlySomeHaveKernelsForExperts) {
+  const std::vector<std::string> experts{"model=8192x8192-e32-top4", "seq=8K", "as=te,flux", "strategy.name=serial"};
+  const auto rows = gemm_rows(experts);
+  EXPECT_TRUE(row_named(rows, "serial").feasible());
+  EXPECT_TRUE(row_named(rows, "flux").feasible()) << row_named(rows, "flux").reason;
+  EXPECT_EQ(row_named(rows, "te").reason,
+            "te has no kernels for experts; choose another implementation, or a model without experts");
+  EXPECT_EQ(row_named(rows, "flux").model, "8192x8192-e32-top4");
+  for (const ResultRow& row : gemm_rows({"model=8192x8192-e32-top4-ep2", "seq=8K", "as=all"})) {
+    EXPECT_TRUE(row.feasible()) << row.strategy << ": " << row.reason;
+    EXPECT_TRUE(row.implements.empty() || row.strategy == "flux") << row.strategy;
+  }
+}
+
+TEST(Implementations, ExpertsCostTheirGemmAndTheCopiesOfTheirRows) {
+  const auto serial = [](const std::string& model) {
+    return row_named(gemm_rows({"model=" + model, "seq=8K", "strategy.name=serial"}), "serial").analysis.critical;
+  };
+  const auto dense = serial("8192x8192");
+  const auto experts = serial("8192x8192-e8-top1");
+  const auto active = serial("8192x8192-e8-top2");
+  // Communication is the same; the copies read and write 134 MB for each active expert.
+  EXPECT_EQ(experts.exposed, dense.exposed);
+  EXPECT_GT(experts.compute, dense.compute);
+  EXPECT_NEAR(to_seconds(active.compute) / to_seconds(experts.compute), 2.0, 0.1);
+}
+
 TEST(Implementations, MarkIdealSchedulesExceptSerialAsBounds) {
   for (const ResultRow& row : gemm_rows({"as=flux"})) {
     EXPECT_EQ(row.bound, row.implements.empty() && row.strategy != "serial") << row.strategy;

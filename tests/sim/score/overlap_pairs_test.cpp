@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "sim/point/request.h"
 #include "sim/score/implementation_fit.h"
@@ -130,6 +131,61 @@ TEST(OverlapPairs, EveryColumnHasItsUnit) {
   EXPECT_EQ(row.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 700.0}, {1, 800.0}}));
 }
 
+/// Header of the table that Flux publishes, and its comments.
+constexpr std::string_view flux_experts =
+    "# source: https://github.com/bytedance/flux docs/performance.md\n# hardware: 8x H100\n# software: K=N=8192\n"
+    "hw,config,moe_layer,torch_ms,flux_ms\n";
+
+TEST(OverlapPairs, FluxStatesItsExpertsInOneCell) {
+  const Table table(std::string(flux_experts) + "h100-sxm,tp4ep2_e32_top4_M8192,1,6.672,1.685\n");
+  Row row(table, 0);
+  const OverlapColumns columns = overlap_columns(table, "x", known());
+  const OverlapRow parsed = overlap_row(row, columns);
+  EXPECT_TRUE(row.is_sound()) << row.fault();
+  EXPECT_TRUE(parsed.scatters);
+  EXPECT_EQ(parsed.m, 8192);
+  EXPECT_EQ(parsed.n, 8192);
+  EXPECT_EQ(parsed.k, 8192);
+  EXPECT_EQ(parsed.ranks, 8);
+  ASSERT_TRUE(parsed.experts);
+  EXPECT_EQ(parsed.experts->count, 32);
+  EXPECT_EQ(parsed.experts->active, 4);
+  EXPECT_EQ(parsed.experts->ranks, 2);
+  EXPECT_FALSE(parsed.serial_us);
+  EXPECT_EQ(columns.unscored_serial.name, "torch_ms");
+  EXPECT_EQ(parsed.implemented, (std::vector<std::pair<std::size_t, double>>{{0, 1685.0}}));
+}
+
+std::string fault_of_experts(std::string_view config, std::string_view layer) {
+  const Table table(std::string(flux_experts) + fmt::format("h100-sxm,{},{},1,1\n", config, layer));
+  Row row(table, 0);
+  (void)overlap_row(row, overlap_columns(table, "x", known()));
+  return row.fault();
+}
+
+TEST(OverlapPairs, ImpossibleExpertsAreFaults) {
+  EXPECT_EQ(fault_of_experts("tp8ep1_e32_top4", "0"), "config is 'tp8ep1_e32_top4'; write it as tp8ep1_e32_top4_M8192");
+  EXPECT_EQ(fault_of_experts("tp8ep1_e4_top8_M8192", "0"),
+            "8 of 4 experts on 1 ranks; choose up to 1024 experts, a multiple of their ranks");
+  EXPECT_EQ(fault_of_experts("tp8ep3_e32_top4_M8192", "0"),
+            "4 of 32 experts on 3 ranks; choose up to 1024 experts, a multiple of their ranks");
+  EXPECT_EQ(fault_of_experts("tp8ep1_e32_top4_M8192", "2"), "moe_layer is '2'; it must be 0 or 1");
+}
+
+TEST(OverlapPairs, ColumnsMayStateTheExperts) {
+  const OverlapRow row =
+      read_row("op,M,N,K,tp,ep,experts,topk,serial_us,flux_us", "ag,8192,14336,4096,4,2,8,2,900,700");
+  EXPECT_EQ(row.ranks, 8);
+  EXPECT_EQ(row.serial_us, 900.0);
+  const Point point = point_of(row, load_machine("h100-sxm"), Launch::stream);
+  EXPECT_EQ(point.model.name, "4096x14336-e8-top2-ep2");
+  EXPECT_EQ(point.scope, Scope::gate_up);
+  EXPECT_EQ(point.price.experts, (ExpertSplit{.count = 8, .active = 2, .ranks = 2, .cut = WeightCut::columns}));
+  EXPECT_EQ(command_of(point, "flux"),
+            "commfuse-sim run --model 4096x14336-e8-top2-ep2 --scope gate_up --hardware h100-sxm --ranks 8 --seq 8192 "
+            "--dtype bf16 --as flux");
+}
+
 TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   const Table table(std::string("op,M,N,K,ngpus,flux_us\nalltoall,4096,28672,8192,8,700\n"));
   Row row(table, 0);
@@ -156,6 +212,25 @@ TEST(OverlapPairs, AllReducesAreSkipped) {
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_EQ(score.skipped[0].reason, "no scope of a run has a GEMM before an all-reduce");
   EXPECT_FALSE(score.pays);
+}
+
+TEST(OverlapPairs, ExpertsAreScoredWithoutTheirSlowBaseline) {
+  const std::string rows =
+      "h100-sxm,tp8ep1_e32_top4_M8192,0,4.702,1.146\nh100-sxm,tp8ep1_e32_top4_M8192,1,10.452,1.863\n";
+  const TableScore score = score_text(std::string(flux_experts) + rows, "x.csv", {});
+  EXPECT_EQ(score.kind, "overlap_experts");
+  EXPECT_EQ(score.scored, 2);
+  ASSERT_EQ(score.parts.size(), 1U);
+  EXPECT_EQ(score.parts[0].name, "flux");
+  EXPECT_TRUE(score.pairs.empty());
+  EXPECT_FALSE(score.pays);
+  ASSERT_EQ(score.remarks.size(), 1U);
+  EXPECT_EQ(score.remarks[0].find("torch_ms is not scored: "), 0U);
+  const TableScore unstated = score_text(
+      "# hardware: 8x H100\nhw,config,moe_layer,flux_ms\n" + rows.substr(0, rows.find(",0,") + 1) + "0,1.146\n",
+      "x.csv", {});
+  ASSERT_EQ(unstated.skipped.size(), 1U);
+  EXPECT_EQ(unstated.skipped[0].reason, "no comment states the widths of the experts, such as K=N=8192");
 }
 
 TEST(OverlapPairs, ATableThatDoesNotNameItsOperatorIsSkipped) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM of a site with experts: one kernel multiplies the rows of each expert by its weight, and a memory-bound
+// kernel copies rows to their experts before it, or sums the rows of each token after it.
+//
+// Every token passes through `active` of `count` experts, and tokens are spread evenly over the experts. Expert
+// parallelism splits the experts over `ranks` of the site's ranks, so a rank has fewer but wider experts:
+//
+//   rows   = tokens x active / ranks                       routed rows of a rank
+//   groups = count / ranks, or rows if there are fewer     its experts with tokens
+//   kernel = groups GEMMs of (rows / groups) x n x k       GemmSize::groups
+//
+// The extent that the ranks share, n or k, is `ranks` times that of the same GEMM without expert parallelism. Source:
+// the kernels of bytedance/flux, test/python/moe_ag_scatter and test/python/moe_gather_rs.
+#pragma once
+
+#include "model/cost/expert_split.h"
+#include "model/cost/gemm.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// Returns the routed rows of a rank for so many tokens, rounded up.
+std::int64_t routed_rows(const ExpertSplit& experts, std::int64_t tokens);
+
+/// Returns the kernel of all experts of a rank. `size` has the tokens as m, and n and k of a rank without expert
+/// parallelism. Without experts, returns `size`.
+GemmSize grouped(const ExpertSplit& experts, const GemmSize& size);
+
+/// Returns the traffic of the kernel beside the GEMM of `size`. Before it, every routed row of k elements is read and
+/// written (columns are cut). After it, every routed row of n elements is read, and one sum per token is written (the
+/// contraction is cut). Without experts, returns 0.
+Bytes routing_traffic(const ExpertSplit& experts, const GemmSize& size);
+
+/// Returns bytes_per_rank() with the weights of all experts of a rank, the rows of its experts in place of those of
+/// tokens where a buffer has the cut extent, and one copy of its routed rows beside the GEMM.
+Bytes bytes_per_rank(const Program& program, const Sizes& sizes, const ExpertSplit& experts);
+
+}  // namespace commfuse
