@@ -21,7 +21,7 @@
 
 namespace commfuse {
 
-/// Returns the routed rows of a rank for so many tokens, rounded up.
+/// Returns the routed rows of a rank for a number of tokens, rounded up.
 std::int64_t routed_rows(const ExpertSplit& experts, std::int64_t tokens);
 
 /// Returns the kernel of all experts of a rank. `size` has the tokens as m, and n and k of a rank without expert

@@ -99,7 +99,7 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
   const auto l2 = static_cast<double>(accelerator.l2_capacity.count);
   const double cached = std::min(input, cached_share_of_l2 * l2);
   const double output = bytes(rows, size.n, size.out.value_or(size.dtype));
-  const std::int64_t columns = size.n * size.groups;  // of all weights
+  const std::int64_t columns = size.n * size.groups;  // columns of all weights
   const double weights = size.weight_bits > 0.0
                              ? static_cast<double>(size.k) * static_cast<double>(columns) * size.weight_bits / 8.0
                              : bytes(size.k, columns, size.dtype);

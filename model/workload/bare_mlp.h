@@ -18,8 +18,8 @@ struct MlpWidths {
   std::int64_t ffn = 1;
 };
 
-/// Experts of an MLP; each token passes through `active` of them. `ranks` of a site's tensor ranks share the experts:
-/// each holds count / ranks experts.
+/// Experts of an MLP; each token passes through `active` of them. The experts are split over `ranks` of the tensor
+/// ranks (expert parallelism), so each rank holds count / ranks experts.
 struct BareExperts {
   std::int64_t count = 1;
   std::int64_t active = 1;

@@ -49,8 +49,8 @@ struct Experts {
   /// Width to which tokens are reduced before they are sent to routed experts, and restored after (Nemotron 3 Super);
   /// 0: they keep their width.
   std::int64_t latent = 0;
-  /// Tensor ranks that share the experts in the scopes of a layer (bare_mlp.h); 0: a model without such scopes. The
-  /// plan of a whole model states its own number.
+  /// Ranks over which the experts are split in the scopes of a layer (bare_mlp.h); 0: no scope of a layer has the
+  /// experts. The plan of a whole model states its own number.
   std::int64_t layer_ranks = 0;
 };
 

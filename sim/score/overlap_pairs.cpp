@@ -153,6 +153,8 @@ bool has_part(std::string_view name, std::string_view part) {
 }  // namespace
 
 OverlapColumns overlap_columns(const Table& table, std::string_view file_name, const KnownImplementations& known) {
+  const bool has_both_degrees = table.column("experts").exists();  // tp and ep; ngpus would be their product
+  const bool counts_gpus = table.column("ngpus").exists() && !has_both_degrees;
   OverlapColumns columns{.op = table.column("op"),
                          .hw = table.column("hw"),
                          .m = table.column("M"),
@@ -160,7 +162,7 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
                          .n_of_rank = table.column("N_per_gpu"),
                          .k = table.column("K"),
                          .k_of_rank = table.column("K_per_gpu"),
-                         .ranks = table.column(table.column("ngpus").exists() ? "ngpus" : "tp"),
+                         .ranks = table.column(counts_gpus ? "ngpus" : "tp"),
                          .dtype = table.column("dtype"),
                          .experts = table.column("experts"),
                          .topk = table.column("topk"),

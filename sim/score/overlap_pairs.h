@@ -9,10 +9,9 @@
 //   flux_us, ...   an implementation, by its name or by a name in the `known_as` of its file
 //
 // Tables of experts have a grouped GEMM in place of the GEMM: M tokens, each of which passes through `topk` of
-// `experts` experts of K x N. Their ranks are tp x ep, and ep of them share the experts. Flux's own table states these
-// numbers in `config` ("tp8ep1_e32_top4_M8192"), the operator in `moe_layer` (0: ag, 1: rs), and the widths in a
-// comment
-// ("K=N=8192").
+// `experts` experts of K x N. Their ranks are tp x ep, and the experts are split over ep of them. Flux's own table
+// states these numbers in `config` ("tp8ep1_e32_top4_M8192"), the operator in `moe_layer` (0: ag, 1: rs), and the
+// widths in a comment ("K=N=8192").
 #pragma once
 
 #include <cstdint>
