@@ -167,8 +167,8 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
                          .experts = table.column("experts"),
                          .topk = table.column("topk"),
                          .ep = table.column("ep"),
-                         .config = table.column("config"),
                          .layer = table.column("moe_layer")};
+  columns.config = columns.layer.exists() ? table.column("config") : Column{};
   columns.width = number_after(table.comment("software"), stated_width).value_or(0);
   columns.scatters = has_part(file_name, "rs");
   columns.says_operator =

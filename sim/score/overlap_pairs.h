@@ -39,7 +39,7 @@ struct OverlapColumns {
   };
   std::vector<Implemented> implemented;
   Column experts, topk, ep;        ///< Columns of a table of experts.
-  Column config, layer;            ///< Columns of the table that Flux publishes.
+  Column config, layer;            ///< Columns of the table that Flux publishes; both or none.
   std::int64_t width = 0;          ///< K and N of Flux's own table; 0: not stated.
   Column unscored_serial;          ///< Serial times that no schedule predicts.
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
