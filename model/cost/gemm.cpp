@@ -89,7 +89,7 @@ double warm_share(const Accelerator& accelerator, const GemmParameters& paramete
   const auto l2 = static_cast<double>(accelerator.l2_capacity.count);
   const double filling = std::ceil(l2 / weights);
   const double between = weights * std::min(filling, static_cast<double>(size.weight_copies)) + rest;
-  return share_kept(between, parameters.resident_share.value * l2);
+  return share_kept({.between = between, .capacity = parameters.resident_share.value * l2});
 }
 
 double memory_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
@@ -104,7 +104,8 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
                              ? static_cast<double>(size.k) * static_cast<double>(columns) * size.weight_bits / 8.0
                              : bytes(size.k, columns, size.dtype);
   const double warm = warm_share(accelerator, parameters, size, weights, input + output);
-  const double kept = share_kept(input + weights + output, parameters.resident_output_share.value * l2);
+  const double kept =
+      share_kept({.between = input + weights + output, .capacity = parameters.resident_output_share.value * l2});
   const double output_cost = kept * parameters.cached_output_cost.value + (1.0 - kept) * parameters.output_cost.value;
   const double traffic = weights * (1.0 - warm + warm * parameters.cached_weight_cost.value) + (input - cached) +
                          parameters.cached_input_cost.value * cached + output_cost * output;

@@ -20,10 +20,15 @@ inline constexpr double cached_share_of_l2 = 0.6;
 /// Nothing stays cached once the excess reaches this share of the capacity.
 inline constexpr double spilled_share = 0.1;
 
-/// Returns the share of a tensor that stays in a cache of `capacity` bytes if `between` bytes pass before the tensor is
-/// used again.
-inline double share_kept(double between, double capacity) {
-  return capacity > 0.0 ? std::clamp(1.0 + (1.0 - between / capacity) / spilled_share, 0.0, 1.0) : 0.0;
+/// Bytes that pass through a cache between two uses of a tensor.
+struct CacheUse {
+  double between = 0.0;
+  double capacity = 0.0;  ///< Bytes of the cache.
+};
+
+/// Returns the share of the tensor that the cache still holds.
+inline double share_kept(const CacheUse& use) {
+  return use.capacity > 0.0 ? std::clamp(1.0 + (1.0 - use.between / use.capacity) / spilled_share, 0.0, 1.0) : 0.0;
 }
 
 /// Rounds to the nearest picosecond. Throws ConfigError when the op would take longer than `longest_op_seconds`: the

@@ -28,7 +28,7 @@ double elements_of(const QuantizationSize& size) {
 double cost_of_quantized_byte(const Accelerator& accelerator, const Quantization& fitted, double elements,
                               double cached_cost) {
   const double capacity = fitted.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);
-  const double kept = share_kept(bytes_converted * elements, capacity);
+  const double kept = share_kept({.between = bytes_converted * elements, .capacity = capacity});
   return kept * cached_cost + 1.0 - kept;
 }
 

@@ -21,7 +21,7 @@ struct ExpectedRun {
   std::int64_t ranks = 0;
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  Duration time{};  ///< Under jitter, the mean.
+  Duration time{};     ///< Under jitter, the mean.
   double error = 0.0;  ///< Standard error of ln(time).
   ExpectedRange range;
 };

@@ -104,7 +104,7 @@ TEST_F(ResolverTest, AnUnknownVariableIsReadAsAFlagOrTheEndOfAKey) {
             "unknown environment variable 'COMMFUSE_STRATEGY'; did you mean 'COMMFUSE_STRATEGY_NAME'?\n"
             "unknown environment variable 'COMMFUSE_SLICES'; did you mean 'COMMFUSE_STRATEGY_SLICES'?\n"
             "unknown environment variable 'COMMFUSE_DATA_PARALLEL'; did you mean 'COMMFUSE_PARALLEL_DATA'?\n"
-            "unknown environment variable 'COMMFUSE_PIPELINE'; did you mean 'COMMFUSE_PARALLEL_PIPELINE'?\n");
+            "unknown environment variable 'COMMFUSE_PIPELINE'; did you mean 'COMMFUSE_PARALLEL_PIPELINE'?");
 }
 
 TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {

@@ -428,7 +428,7 @@ TEST(EstimateGemm, UnreasonableSizesAreUserErrors) {
 TEST(EstimateGemmDeathTest, RequiresSmsWithinTheAccelerator) {
   EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 0), "the SM budget lies between");
   EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 11), "the SM budget lies between");
-  EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 0, .n = 1, .k = 1}, 1), "m, n, k of at least 1");
+  EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 0, .n = 1, .k = 1}, 1), "m, n, k and groups of at least 1");
 }
 
 TEST(CompulsoryTraffic, CountsBothInputsAndTheOutputOnce) {

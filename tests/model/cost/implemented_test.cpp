@@ -150,7 +150,7 @@ TEST(Implemented, ShardsHaveTheDtypeAndWeightsOfTheirKernel) {
   options.implementation = &sites;
   const Costs costs = price(kernel.program, kernel.meetings, kernel.sizes, kernel.machine, options);
   const Accelerator& h100 = kernel.machine.accelerator;
-  GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192, .dtype = DType::fp8};
+  GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192, .dtype = DType::fp8, .out = DType::bf16};
   shard.run = unfused_products(kernel.program, kernel.sizes);
   shard.weight_bits = 4.0;
   const std::size_t last = kernel.of_kind(OpKind::gemm).back();
