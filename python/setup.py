@@ -28,7 +28,7 @@ class CMakeBuild(build_ext):
                        check=True)
         target = pathlib.Path(self.get_ext_fullpath(extension.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        modules = (folder / "python" / "commfuse").glob("_engine*.so")  # also those built for other Pythons
+        modules = (folder / "python" / "commfuse").glob("_engine*.so")  # including those built for other Pythons
         built = max(modules, key=lambda module: module.stat().st_mtime)
         shutil.copy(built, target)
         shutil.copytree(ROOT / "configs", target.parent / "configs", dirs_exist_ok=True)

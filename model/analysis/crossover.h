@@ -58,7 +58,7 @@ struct MapCell {
   Duration time{};
   std::string second;             ///< Fastest other family; empty when there is no other.
   std::optional<double> saved{};  ///< Share of the time of `second` that the winner saves.
-  /// Share of serial's time that the winner saves, also where serial wins; nullopt when serial was not run.
+  /// Share of serial's time that the winner saves, even where serial wins; nullopt when serial was not run.
   std::optional<double> of_serial{};
   std::string baseline{};  ///< The framework's own step, or else serial; empty when neither was run.
   /// Share of the baseline's time that the winner saves; nullopt without a baseline.

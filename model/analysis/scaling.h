@@ -19,7 +19,7 @@ enum class ScalingKind : std::uint8_t {
 
 /// Fastest result at one number of ranks.
 struct ScalingPoint {
-  std::string setting;  ///< All other settings. Only points with equal texts are compared.
+  std::string setting;  ///< All other settings. Only points with equal strings are compared.
   std::int64_t ranks = 1;
   std::int64_t batch = 1;
   std::int64_t seq = 1;

@@ -51,7 +51,7 @@ std::optional<SizedCluster> sized_cluster(std::string_view name);
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 
 /// Returns the path that a name or path written in `file` means: a relative path starts at the folder of `file`.
-/// Returns a name, also an unknown one, and an absolute path unchanged.
+/// Returns a name (even an unknown one) and an absolute path unchanged.
 std::string beside_file(const std::filesystem::path& file, Catalogue catalogue, std::string_view name_or_path);
 
 /// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists, once per file, the properties

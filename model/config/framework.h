@@ -69,7 +69,7 @@ struct Framework {
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; gradient
   /// 8, conversion 6). 14: a loss that reads and writes 16 bits (PyTorch's log-softmax, loss and their gradients).
   double loss_bytes = 52.0;
-  /// The framework's part of a plan: settings of `run`, and the texts that they get if the user has not chosen any.
+  /// The framework's part of a plan: settings of `run`, and the values that they get if the user has chosen none.
   std::vector<std::pair<std::string, std::string>> settings;
 };
 

@@ -51,7 +51,7 @@ class HfFile {
   bool flag(HfKeys keys) { return optional_flag(keys).value_or(false); }
   /// Returns an empty string when the key is absent or not a text.
   std::string word(HfKeys keys);
-  /// Returns the texts of a list, or an empty list when the key is absent.
+  /// Returns the strings of a list, or an empty list when the key is absent.
   std::vector<std::string> words(HfKeys keys);
 
   /// Returns the value of a key at the file's top level, for files that nest the language model: "model_type",

@@ -23,7 +23,7 @@ constexpr std::array irrelevant{
                "return_dict_in_generate sglang tf_legacy_loss torch_compile torch_dtype torchscript "
                "transformers_version use_bfloat16 use_cuda_graph use_flash_attn use_fused_rms_norm use_kernels "
                "use_mamba_kernels use_return_dict version "},
-    Irrelevant{"tokens: ids, texts and what samples them",
+    Irrelevant{"tokens: ids, strings and sampling",
                " add_cross_attention bad_words_ids begin_suppress_tokens bos_id chat_template chunk_size_feed_forward "
                "cross_attention_hidden_size diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size "
                "eos_id exponential_decay_length_penalty finetuning_task generation_config id2label ignore_index "
@@ -89,7 +89,7 @@ std::string_view why_irrelevant(std::string_view key) {
     }
   }
   if (std::any_of(token_ends.begin(), token_ends.end(), [&](std::string_view end) { return key.ends_with(end); })) {
-    return "tokens: ids, texts and what samples them";
+    return "tokens: ids, strings and sampling";
   }
   return "";
 }

@@ -48,7 +48,7 @@ auto named(YamlMap map, std::string_view key, std::string_view word, const Value
   return std::optional<typename Values::value_type>{};
 }
 
-/// Returns a list of texts; empty when the key is absent.
+/// Returns a list of strings; empty when the key is absent.
 std::vector<std::string> texts_of(YamlMap map, std::string_view key) {
   std::vector<std::string> texts;
   const std::optional<YamlValue> list = map.optional_value(key);

@@ -44,9 +44,9 @@ Renames::Renames(std::span<const Rename> table, std::string_view version) : tabl
 FormerName Renames::former(const Rename& rename, std::string_view typed, std::string_view now) const {
   const bool is_accepted = major_ == rename.major && minor_ <= rename.minor;
   std::string sentence =
-      is_accepted ? fmt::format("{} is now called {}; the former name ends with {}.{}", typed, now, rename.major,
+      is_accepted ? fmt::format("{} is now called {}; the former name stops working in {}.{}", typed, now, rename.major,
                                 rename.minor + 1)
-                  : fmt::format("{} is called {} since {}.{}; write {}", typed, now, rename.major, rename.minor, now);
+                  : fmt::format("{} was renamed to {} in {}.{}; write {}", typed, now, rename.major, rename.minor, now);
   return {rename.now, is_accepted, std::move(sentence)};
 }
 

@@ -38,7 +38,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //
 // A ring with a fill size counts a share below it as the fill size, down to a `ctas`-th of it: in that range NCCL uses
 // more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. `channels` grows in
-// that range from 1 to `ctas`; each further channel must be started and waited for. With LL, larger shares count as
+// that range from 1 to `ctas`; each additional channel must be started and waited for. With LL, larger shares count as
 // they are. With other protocols the transition is smooth: the fourth root of share^4 + fill size^4 counts.
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and

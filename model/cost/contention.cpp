@@ -16,7 +16,7 @@ namespace commfuse {
 
 namespace {
 
-/// Transfers from every rank that satisfies `where` to the rank `shift` further on the axis.
+/// Transfers from every rank that satisfies `where` to the rank `shift` ahead on the axis.
 struct Move {
   std::int8_t axis = 0;
   std::int32_t shift = 0;

@@ -120,7 +120,7 @@ Duration decode_attention_time(const Accelerator& accelerator, const AttentionSi
   const DecodeParts parts = decode_parts(accelerator, *fitted, size);
   return std::max(accelerator.kernel_floor.value,
                   op_time(to_seconds(fitted->call.value) + parts.seconds() + ramp_seconds(accelerator, *fitted, size),
-                          "attention of decoding"));
+                          "decode attention"));
 }
 
 Limit decode_limit_of(const Accelerator& accelerator, const AttentionSize& size) {

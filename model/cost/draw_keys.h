@@ -13,8 +13,8 @@ namespace commfuse {
 
 struct DrawKey {
   std::uint32_t step = 0;  ///< Number of earlier kernels with the same purpose.
-  /// 4 x work + Draw. The work of an essential op is the index of its entry in Program::unfused, or a further number if
-  /// the program omits that entry; the work of any other op is 0.
+  /// 4 x work + Draw. The work of an essential op is the index of its entry in Program::unfused, or an additional
+  /// number if the program omits that entry; the work of any other op is 0.
   std::uint32_t purpose = 0;
   /// False for the second and later parts of one kernel: they share the kernel's draw, and do not stall again.
   bool can_stall = true;

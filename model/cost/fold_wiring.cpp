@@ -87,7 +87,7 @@ class WiringFolder {
   }
 
  private:
-  /// Returns true if the wires map onto themselves when every rank moves `by` further on an axis.
+  /// Returns true if the wires map onto themselves when every rank moves `by` ahead on an axis.
   bool is_symmetric(int axis, std::int32_t by) {
     std::vector<std::size_t> target;
     for (Rank rank = 0; rank < mesh_.ranks(); ++rank) {

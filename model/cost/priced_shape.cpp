@@ -194,8 +194,8 @@ std::string_view name_of(PricedKind kind) {
   switch (kind) {
     case PricedKind::product: return "GEMM";
     case PricedKind::attention: return "attention";
-    case PricedKind::decode_attention: return "attention of decoding";
-    case PricedKind::latent_decode: return "latent attention of decoding";
+    case PricedKind::decode_attention: return "decode attention";
+    case PricedKind::latent_decode: return "latent decode attention";
     case PricedKind::expert_layer: return "layer of experts";
     case PricedKind::quantization: return "quantization";
     case PricedKind::memory_bound: return "memory-bound";

@@ -19,8 +19,8 @@ namespace commfuse {
 enum class PricedKind : std::uint8_t {
   product,
   attention,
-  decode_attention,  ///< Attention of decoding, which no program has.
-  latent_decode,     ///< Latent attention of decoding, which no program has.
+  decode_attention,  ///< Decode attention, which no program has.
+  latent_decode,     ///< Latent decode attention, which no program has.
   expert_layer,      ///< All routed experts of a layer as one call, which no program has.
   quantization,      ///< Conversion of activations to fp8, which no program has.
   memory_bound,

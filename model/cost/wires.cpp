@@ -74,7 +74,7 @@ class Shares {
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  /// Transfers from every rank that satisfies `where` to the rank `shift` further.
+  /// Transfers from every rank that satisfies `where` to the rank `shift` ahead.
   struct Move {
     std::int8_t axis = 0;
     std::int32_t shift = 0;

@@ -38,7 +38,7 @@ constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error 
 /// Used instead of to_the_host if the wires are unknown: all common rates are equally likely.
 constexpr double unknown_error = 3.0;
 
-/// Relative error of the degree of a fault: assumed. It covers degrees between the tried ones.
+/// Relative error of a fault's degree (assumed). It covers the degrees between those tried.
 constexpr double degree_error = 0.2;
 constexpr std::array degrees{0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1, 0.05};
 
@@ -69,7 +69,7 @@ Wire wire_on(const std::optional<Route>& route, const Machine& machine, bool by_
   return {least, crosses_root ? across_roots : is_pcie ? below_a_root : nvlink};
 }
 
-/// Finds the wires of copies inside a node. The routes from a GPU are found once, because that takes long.
+/// Finds the wires of copies inside a node. The routes from a GPU are found once, because finding them is slow.
 class CopyWires {
  public:
   explicit CopyWires(const Machine& machine) : machine_(machine) {}
@@ -351,7 +351,7 @@ BytesPerSecond host_wire(const Machine& machine) {
 BytesPerSecond expected_host_copy(const Machine& machine) { return {to_the_host.share * host_wire(machine).value}; }
 
 CopyFloors copy_floors(const Machine& machine, double false_alarms) {
-  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  check(false_alarms > 0.0 && false_alarms < 0.5, "the false-alarm rate is below one half");
   // The probability of a false alarm is divided among all copies of a kind.
   const auto floor_of = [&](const Wire& wire, int copies) {
     const double error = std::sqrt(wire.copy_share.shared_error * wire.copy_share.shared_error +
@@ -376,7 +376,7 @@ CopyFloors copy_floors(const Machine& machine, double false_alarms) {
 
 std::vector<CopyJudgement> judge_copies(const Machine& machine, const std::vector<CopyTable>& tables,
                                         double false_alarms) {
-  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  check(false_alarms > 0.0 && false_alarms < 0.5, "the false-alarm rate is below one half");
   std::vector<CopyJudgement> judgements;
   for (const bool with_host : {false, true}) {
     ExpectedCells table_cells = cells_of(machine, tables, with_host);

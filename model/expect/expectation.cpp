@@ -23,7 +23,7 @@ double error_of(const Expected& expected) {
 }
 
 ExpectedRange range_of(const Expected& expected, double false_alarms) {
-  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  check(false_alarms > 0.0 && false_alarms < 0.5, "the false-alarm rate is below one half");
   const double off = math::exp(errors_with_share_below(1.0 - false_alarms) * error_of(expected));
   return {times(1.0 / off, expected.time), times(off, expected.time)};
 }

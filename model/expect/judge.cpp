@@ -106,7 +106,7 @@ Judge::Judge(Expectation expectation, double false_alarms, Reference reference, 
       reference_(std::move(reference)),
       fitted_to_(fitted_to),
       shares_(shares) {
-  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  check(false_alarms > 0.0 && false_alarms < 0.5, "the false-alarm rate is below one half");
   for (const Fault& fault : all_faults()) {
     std::vector<Machine> machines = fault.degrees(expectation_.machine());
     const std::size_t degrees = machines.size() * (fault.hides_behind_transfers ? 2 : 1);

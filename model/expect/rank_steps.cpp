@@ -343,7 +343,7 @@ const RankFaultText& text_of(RankFault fault) {
 }
 
 StepJudgement judge_steps(std::span<const RankStep> measured, double false_alarms) {
-  check(false_alarms > 0.0 && false_alarms < 0.5, "a rate of false alarms is a share below one half");
+  check(false_alarms > 0.0 && false_alarms < 0.5, "the false-alarm rate is below one half");
   StepJudgement judgement;
   std::map<std::int64_t, std::size_t> ranks;
   std::map<std::int64_t, std::size_t> steps;

@@ -23,9 +23,9 @@ struct GemmParameters {
   /// sheet.
   Parameter<double> loop_efficiency;
   Parameter<double> hbm_efficiency;  ///< Share of the HBM bandwidth at which weights stream in, in (0, 1].
-  /// Time of a byte of the m x k input that L2 still holds, relative to a weight byte.
+  /// Time per byte of the m x k input that L2 still holds, relative to a byte of weights.
   Parameter<double> cached_input_cost;
-  Parameter<double> output_cost;       ///< Time of a byte of the m x n output, relative to a weight byte.
+  Parameter<double> output_cost;       ///< Time per byte of the m x n output, relative to a byte of weights.
   Parameter<Duration> ramp;            ///< Filling and draining the pipeline, once per GEMM.
   Parameter<Duration> wave_overhead;   ///< Epilogue of a tile of 128 x 128, once per wave; grows with the tile's cells.
   Parameter<Duration> split_overhead;  ///< Joining the partial results if the k loop is split over SMs.
@@ -37,13 +37,13 @@ struct GemmParameters {
   Parameter<double> tile_64x64{1.0};
   Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
   Parameter<double> unhidden{0.4};      ///< Part of the shorter of HBM traffic and k loops that is not hidden.
-  Parameter<double> join_cost{1.0};     ///< Time of a byte of partial results, relative to a weight byte.
+  Parameter<double> join_cost{1.0};     ///< Time per byte of partial results, relative to a byte of weights.
 
   /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the part of
   /// this share that remains in a long GEMM.
   Parameter<double> burst_efficiency{0.0};
   Parameter<double> sustained_share{1.0};
-  Parameter<Duration> burst_time{Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak runs half way
+  Parameter<Duration> burst_time{Duration{1'000'000'000}};  ///< A GEMM that takes this long at the peak runs halfway
                                                             ///< between the burst and the sustained share.
 
   /// Passes over the m x k input at HBM speed before the GEMM, to convert the input into this dtype.
@@ -52,13 +52,13 @@ struct GemmParameters {
       1.0};  ///< Time to convert a byte that L2 holds, relative to a byte from HBM.
 
   /// Weights that a benchmark reuses stay in L2 if they fit, with input and output, into this share of it (0: not
-  /// measured, no weights stay). `cached_weight_cost` is the time of a byte of these weights relative to a weight byte
-  /// from HBM.
+  /// measured, no weights stay). `cached_weight_cost` is the time per byte of these weights relative to a byte of
+  /// weights from HBM.
   Parameter<double> resident_share{0.0};
   Parameter<double> cached_weight_cost{1.0};
 
   /// Share of the L2 in which an output stays, if it and the inputs fit there (0: not measured, outputs go to HBM), and
-  /// the time of a byte that stays, relative to a weight byte.
+  /// the time of a byte that stays, relative to a byte of weights.
   Parameter<double> resident_output_share{0.0};
   Parameter<double> cached_output_cost{1.0};
 
@@ -77,33 +77,33 @@ struct AttentionParameters {
       FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel with the GEMMs; 0: free.
   Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
-  Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
-  Parameter<double> key_cost{1.5};    ///< Time of a byte of keys and values, which are also written to their cache.
+  Parameter<double> query_cost{1.0};  ///< Time per byte of the queries and the output, relative to the HBM bandwidth.
+  Parameter<double> key_cost{1.5};    ///< Time per byte of keys and values, which are also written to their cache.
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
 
   /// A hardware file may omit these parameters; their defaults mean that nothing was measured.
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
-  Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to one among many.
+  Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to a tile among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
   /// if a sequence has few tiles. The value is the time of a score with split keys relative to a score without.
   Parameter<double> split_cost{0.0};
   Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
 };
 
-/// Attention of decoding: one query per head and sequence. model/cost/decode_attention.h gives the formula. Blocks of a
+/// Decode attention: one query per head and sequence. model/cost/decode_attention.h gives the formula. Blocks of a
 /// packed kernel process all heads that share keys, blocks of an unpacked one a single head. Without unpacked kernels
 /// (unpacked_block 0), the packed kernel runs for any number of heads.
 struct DecodeAttention {
-  Parameter<Duration> call;          ///< Once per call.
-  Parameter<Duration> packed_start;  ///< Shortest time of the packed kernel, after `call`.
-  Parameter<Duration> packed_block;  ///< Time of an SM per block.
-  Parameter<Duration> packed_head;   ///< Time of an SM per query head of a block.
-  Parameter<Duration> packed_keys;   ///< Time in which a block reads 256 keys; grows with the square root of the keys.
-  Parameter<double> hbm_efficiency;  ///< Share of the HBM bandwidth for keys and values.
-  Parameter<Duration> memory_ramp;   ///< Added time when keys fill the L2; proportionally less for fewer keys.
-  Parameter<double> most_parts;      ///< Most blocks over which the keys of one head are split.
-  Parameter<double> narrow_time{1.0};   ///< Times of heads no wider than 64, relative to wider heads; without traffic.
-  Parameter<double> most_packed{32.0};  ///< Most heads of a packed block.
+  Parameter<Duration> call;             ///< Once per call.
+  Parameter<Duration> packed_start;     ///< Shortest time of the packed kernel, after `call`.
+  Parameter<Duration> packed_block;     ///< SM time per block.
+  Parameter<Duration> packed_head;      ///< SM time per query head of a block.
+  Parameter<Duration> packed_keys;      ///< Time for a block to read 256 keys; grows with the square root of the keys.
+  Parameter<double> hbm_efficiency;     ///< Share of the HBM bandwidth for keys and values.
+  Parameter<Duration> memory_ramp;      ///< Added time when keys fill the L2; proportionally less for fewer keys.
+  Parameter<double> most_parts;         ///< Maximum number of blocks across which the keys of one head are split.
+  Parameter<double> narrow_time{1.0};   ///< Times for heads up to 64 wide, relative to wider heads; excludes traffic.
+  Parameter<double> most_packed{32.0};  ///< Maximum number of heads in a packed block.
   Parameter<Duration> unpacked_start;   ///< Like those of the packed kernel.
   Parameter<Duration> unpacked_block;
   Parameter<Duration> unpacked_keys;
@@ -111,20 +111,20 @@ struct DecodeAttention {
   FitScope fit{};
 };
 
-/// Attention of decoding over the narrow keys of latent attention, which all heads share. model/cost/latent_decode.h
-/// gives the formula. A block processes up to 64 heads.
+/// Decode attention over the narrow keys of latent attention, which all heads share. model/cost/latent_decode.h gives
+/// the formula. A block processes up to 64 heads.
 struct LatentDecodeKernel {
   Parameter<Duration> call;           ///< Once per call.
   Parameter<Duration> start;          ///< Shortest time after `call`.
-  Parameter<Duration> block;          ///< Time of an SM per block.
-  Parameter<Duration> head;           ///< Time of an SM per head.
-  Parameter<Duration> keys;           ///< Time in which a block reads 256 keys.
+  Parameter<Duration> block;          ///< SM time per block.
+  Parameter<Duration> head;           ///< SM time per head.
+  Parameter<Duration> keys;           ///< Time for a block to read 256 keys.
   Parameter<double> hbm_efficiency;   ///< Share of the HBM bandwidth for keys, queries and output.
   Parameter<Duration> memory_ramp;    ///< Added time when keys fill the L2; proportionally less for fewer keys.
-  Parameter<double> most_parts;       ///< Most blocks over which the keys of a sequence are split.
+  Parameter<double> most_parts;       ///< Maximum number of blocks across which the keys of a sequence are split.
   Parameter<double> loop_efficiency;  ///< Share of the dense peak in the GEMMs of scores and values.
-  Parameter<double> join_cost;        ///< Time of a byte of partial outputs, relative to the HBM bandwidth.
-  /// Above 0 for kernels with blocks of 16 heads for up to 32 heads: share of the keys that each further block of a
+  Parameter<double> join_cost;        ///< Time per byte of partial outputs, relative to the HBM bandwidth.
+  /// Above 0 for kernels with blocks of 16 heads for up to 32 heads: share of the keys that each additional block of a
   /// sequence reads from the HBM again.
   Parameter<double> reread{0.0};
   FitScope fit{};
@@ -135,10 +135,10 @@ struct ExpertLayer {
   Parameter<Duration> call;            ///< Once per call: routing, sorting and the launch of all kernels.
   Parameter<Duration> expert;          ///< Per expert with at least one token.
   Parameter<Duration> choices;         ///< Per 1,024 pairs of a token and one of its experts, on any GPU.
-  Parameter<double> token_traffic;     ///< Times that every token is read and written at the HBM bandwidth.
+  Parameter<double> token_traffic;     ///< Number of times that every token is read and written, at HBM bandwidth.
   Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for weights.
   Parameter<double> sm_loads;          ///< Rate at which 128 columns of an expert load, relative to `sm_bandwidth`.
-  Parameter<double> row_traffic;       ///< Times that the rows of both products are moved at the HBM bandwidth.
+  Parameter<double> row_traffic;       ///< Number of times that the rows of both GEMMs are moved, at HBM bandwidth.
   Parameter<double> matrix_share;      ///< Share of the dense peak that tiles of full length reach.
   Parameter<double> loop_start;        ///< Elements of the inner extent that take as long as a tile's start and end.
   Parameter<double> uneven_time{1.0};  ///< Compute with uneven loads, relative to balanced loads.
@@ -211,11 +211,11 @@ struct Accelerator {
   FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Present if they were measured.
   FitScope framework_kernel_fit;
-  std::optional<DecodeAttention> decode_attention;      ///< Present if it was measured with a cache of 16 bits.
+  std::optional<DecodeAttention> decode_attention;      ///< Present if it was measured with a 16-bit cache.
   std::optional<DecodeAttention> decode_attention_fp8;  ///< Present if it was measured with a cache in fp8.
-  std::optional<LatentDecodeKernel> latent_decode;      ///< Present if it was measured with a cache of 16 bits.
+  std::optional<LatentDecodeKernel> latent_decode;      ///< Present if it was measured with a 16-bit cache.
   std::optional<LatentDecodeKernel> latent_decode_fp8;  ///< Present if it was measured with a cache in fp8.
-  std::optional<ExpertLayer> experts;                   ///< Present if it was measured with weights of 16 bits.
+  std::optional<ExpertLayer> experts;                   ///< Present if it was measured with 16-bit weights.
   std::optional<ExpertLayer> experts_fp8;               ///< Present if it was measured with weights and inputs in fp8.
   HeapOptional<Quantization> quantization;              ///< Present if it was measured. No price of a step uses it.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;

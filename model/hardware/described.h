@@ -35,9 +35,9 @@ struct Described<GemmParameters> {
       entry("hbm_efficiency", &G::hbm_efficiency, "Share of the HBM bandwidth at which weights stream in")
           .within(efficiency_least, 1.0),
       entry("cached_input_cost", &G::cached_input_cost,
-            "Time of an input byte that L2 holds, relative to a weight byte")
+            "Time per input byte that L2 holds, relative to a byte of weights")
           .within(0.0, relative_most),
-      entry("output_cost", &G::output_cost, "Time of an output byte, relative to a weight byte")
+      entry("output_cost", &G::output_cost, "Time per output byte, relative to a byte of weights")
           .within(0.0, relative_most),
       entry("ramp", &G::ramp, "Time to fill and drain the pipeline, once per GEMM"),
       entry("wave_overhead", &G::wave_overhead, "Epilogue of a tile, once per wave"),
@@ -60,7 +60,7 @@ struct Described<GemmParameters> {
       entry("unhidden", &G::unhidden, "Share of the shorter of traffic and loops that adds to the time")
           .optional()
           .within(0.0, 1.0),
-      entry("join_cost", &G::join_cost, "Time of a byte of partial results, relative to a weight byte")
+      entry("join_cost", &G::join_cost, "Time per byte of partial results, relative to a byte of weights")
           .optional()
           .within(0.0, relative_most),
       entry("burst_efficiency", &G::burst_efficiency, "Share of the peak that power allows in a short GEMM")
@@ -69,7 +69,7 @@ struct Described<GemmParameters> {
       entry("sustained_share", &G::sustained_share, "Share of burst_efficiency that a long GEMM keeps")
           .optional()
           .within(efficiency_least, 1.0),
-      entry("burst_time", &G::burst_time, "Duration of a GEMM half way between burst and sustained").optional(),
+      entry("burst_time", &G::burst_time, "Duration of a GEMM halfway between burst and sustained").optional(),
       entry("conversion_passes", &G::conversion_passes, "Passes over the input to convert its dtype")
           .optional()
           .within(0.0, relative_most),
@@ -81,14 +81,14 @@ struct Described<GemmParameters> {
           .optional()
           .within(0.0, relative_most),
       entry("cached_weight_cost", &G::cached_weight_cost,
-            "Time of a weight byte that L2 holds, relative to a weight byte")
+            "Time per byte of weights that L2 holds, relative to a byte from HBM")
           .optional()
           .within(0.0, relative_most),
       entry("resident_output_share", &G::resident_output_share, "Share of L2 in which an output stays")
           .optional()
           .within(0.0, relative_most),
       entry("cached_output_cost", &G::cached_output_cost,
-            "Time of an output byte that stays in L2, relative to a weight byte")
+            "Time per output byte that stays in L2, relative to a byte of weights")
           .optional()
           .within(0.0, relative_most),
       entry("operand_feed", &G::operand_feed, "Rate of operands to the SMs, relative to 256 x 128 tiles at the peak")
@@ -107,19 +107,19 @@ struct Described<AttentionParameters> {
       entry("masked_width", &A::masked_width, "Keys beyond the diagonal that a causal query computes")
           .within(0.0, tile_width_most),
       entry("tile_overhead", &A::tile_overhead, "Time per tile of 128 queries of a head, once per wave"),
-      entry("query_cost", &A::query_cost, "Time of a byte of queries and output, relative to a byte from HBM")
+      entry("query_cost", &A::query_cost, "Time per byte of queries and output, relative to a byte from HBM")
           .within(0.0, relative_most),
-      entry("key_cost", &A::key_cost, "Time of a byte of keys and values, relative to a byte from HBM")
+      entry("key_cost", &A::key_cost, "Time per byte of keys and values, relative to a byte from HBM")
           .within(0.0, relative_most),
       entry("imbalance", &A::imbalance, "Share of the longest tile's time for which SMs idle")
           .within(0.0, relative_most),
       entry("narrow_overhead", &A::narrow_overhead, "Overheads of heads up to 64 wide, relative to wider ones")
           .optional()
           .within(0.0, relative_most),
-      entry("lone_tile", &A::lone_tile, "Time of a tile alone on its SM, relative to one among many")
+      entry("lone_tile", &A::lone_tile, "Time of a tile alone on its SM, relative to a tile among many")
           .optional()
           .within(0.0, relative_most),
-      entry("split_cost", &A::split_cost, "Time of a score of split keys, relative to others; 0: no packed heads")
+      entry("split_cost", &A::split_cost, "Time per score of split keys, relative to others; 0: no packed heads")
           .optional()
           .within(0.0, relative_most),
       entry("unsplit_keys", &A::unsplit_keys, "Keys of a sequence that are never split")
@@ -149,20 +149,22 @@ struct Described<DecodeAttention> {
   static constexpr std::tuple entries{
       entry("call", &D::call, "Time per call"),
       entry("packed_start", &D::packed_start, "Shortest time of blocks that process all heads that share keys"),
-      entry("packed_block", &D::packed_block, "Time of an SM per block"),
-      entry("packed_head", &D::packed_head, "Time of an SM per query head of a block"),
-      entry("packed_keys", &D::packed_keys, "Time in which a block reads 256 keys"),
+      entry("packed_block", &D::packed_block, "SM time per block"),
+      entry("packed_head", &D::packed_head, "SM time per query head of a block"),
+      entry("packed_keys", &D::packed_keys, "Time for a block to read 256 keys"),
       entry("hbm_efficiency", &D::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
       entry("memory_ramp", &D::memory_ramp, "Added time when keys fill the L2"),
-      entry("most_parts", &D::most_parts, "Most blocks over which the keys of one head are split")
+      entry("most_parts", &D::most_parts, "Maximum number of blocks across which the keys of one head are split")
           .within(1.0, split_keys_most),
-      entry("narrow_time", &D::narrow_time, "Times of heads up to 64 wide, relative to wider ones")
+      entry("narrow_time", &D::narrow_time, "Times for heads up to 64 wide, relative to wider heads")
           .optional()
           .within(0.0, relative_most),
-      entry("most_packed", &D::most_packed, "Most query heads of a packed block").optional().within(1.0, sm_most),
+      entry("most_packed", &D::most_packed, "Maximum number of query heads in a packed block")
+          .optional()
+          .within(1.0, sm_most),
       entry("unpacked_start", &D::unpacked_start, "Shortest time of blocks that process one head").optional(),
-      entry("unpacked_block", &D::unpacked_block, "Time of an SM per block; 0: no such kernel").optional(),
-      entry("unpacked_keys", &D::unpacked_keys, "Time in which a block reads 256 keys").optional(),
+      entry("unpacked_block", &D::unpacked_block, "SM time per block; 0: no such kernel").optional(),
+      entry("unpacked_keys", &D::unpacked_keys, "Time for a block to read 256 keys").optional(),
       entry("vector_rate", &D::vector_rate, "FLOP rate of blocks that process one head; 0: no limit").optional()};
 };
 
@@ -172,16 +174,16 @@ struct Described<LatentDecodeKernel> {
   static constexpr std::tuple entries{
       entry("call", &L::call, "Time per call"),
       entry("start", &L::start, "Shortest time of the blocks"),
-      entry("block", &L::block, "Time of an SM per block of up to 64 heads"),
-      entry("head", &L::head, "Time of an SM per head"),
-      entry("keys", &L::keys, "Time in which a block reads 256 keys"),
+      entry("block", &L::block, "SM time per block of up to 64 heads"),
+      entry("head", &L::head, "SM time per head"),
+      entry("keys", &L::keys, "Time for a block to read 256 keys"),
       entry("hbm_efficiency", &L::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
       entry("memory_ramp", &L::memory_ramp, "Added time when keys fill the L2"),
-      entry("most_parts", &L::most_parts, "Most blocks over which the keys of a sequence are split")
+      entry("most_parts", &L::most_parts, "Maximum number of blocks across which the keys of a sequence are split")
           .within(1.0, split_keys_most),
       entry("loop_efficiency", &L::loop_efficiency, "Share of the dense peak in the GEMMs")
           .within(efficiency_least, 1.0),
-      entry("join_cost", &L::join_cost, "Time of a byte of partial outputs, relative to the HBM bandwidth")
+      entry("join_cost", &L::join_cost, "Time per byte of partial outputs, relative to the HBM bandwidth")
           .within(0.0, relative_most),
       entry("reread", &L::reread, "Share of keys that a second block of 16 heads reads again; 0: blocks of 64 heads")
           .optional()
@@ -195,12 +197,13 @@ struct Described<ExpertLayer> {
       entry("call", &E::call, "Time per call"),
       entry("expert", &E::expert, "Time per expert that has tokens"),
       entry("choices", &E::choices, "Time per 1,024 pairs of a token and one of its experts"),
-      entry("token_traffic", &E::token_traffic, "Times that a token is read and written").within(0.0, relative_most),
+      entry("token_traffic", &E::token_traffic, "Number of times that a token is read and written")
+          .within(0.0, relative_most),
       entry("hbm_efficiency", &E::hbm_efficiency, "Share of the HBM bandwidth for weights")
           .within(efficiency_least, 1.0),
       entry("sm_loads", &E::sm_loads, "Rate at which 128 columns of an expert load, relative to sm_bandwidth")
           .within(efficiency_least, relative_most),
-      entry("row_traffic", &E::row_traffic, "Times that the rows of both products are moved")
+      entry("row_traffic", &E::row_traffic, "Number of times that the rows of both GEMMs are moved")
           .within(0.0, relative_most),
       entry("matrix_share", &E::matrix_share, "Share of the dense peak").within(efficiency_least, clocks_most),
       entry("loop_start", &E::loop_start, "Elements that take as long as the start and end of a tile")
@@ -251,11 +254,11 @@ struct Described<Accelerator> {
       entry("stream_gap", &A::stream_gap, "Wait before a kernel of a stream, beyond kernel_floor").optional(),
       entry("attention", &A::attention).optional(),
       entry("framework_kernels", &A::framework_kernels),
-      entry("decode_attention", &A::decode_attention, "Attention of decoding, with a cache of 16 bits"),
-      entry("decode_attention_fp8", &A::decode_attention_fp8, "Attention of decoding, with a cache in fp8"),
-      entry("latent_decode", &A::latent_decode, "Latent attention of decoding, with a cache of 16 bits"),
-      entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent attention of decoding, with a cache in fp8"),
-      entry("experts", &A::experts, "Layer of routed experts, with weights of 16 bits"),
+      entry("decode_attention", &A::decode_attention, "Decode attention, with a 16-bit cache"),
+      entry("decode_attention_fp8", &A::decode_attention_fp8, "Decode attention, with a cache in fp8"),
+      entry("latent_decode", &A::latent_decode, "Latent decode attention, with a 16-bit cache"),
+      entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent decode attention, with a cache in fp8"),
+      entry("experts", &A::experts, "Layer of routed experts, with 16-bit weights"),
       entry("experts_fp8", &A::experts_fp8, "Layer of routed experts, in fp8"),
       entry("quantization", &A::quantization, "Conversion of activations to fp8 with one scale per tensor")};
 };

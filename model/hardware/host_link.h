@@ -18,7 +18,7 @@ struct HostLink {
   friend bool operator==(const HostLink&, const HostLink&) = default;
 };
 
-/// Reads "PCIe 5 x16": generations 1 to 7; 1, 2, 4, 8, 16 or 32 lanes. Returns nullopt for any other text.
+/// Reads "PCIe 5 x16": generations 1 to 7; 1, 2, 4, 8, 16 or 32 lanes. Returns nullopt for any other string.
 std::optional<HostLink> host_link_named(std::string_view text);
 
 /// Returns "PCIe 5 x16"; empty if the link is unknown.

@@ -35,7 +35,7 @@ enum class AffectedOps : std::uint8_t {
   anything,
   gemms,         ///< GEMMs of one dtype, and attention.
   attention,     ///< Attention with the fused kernel.
-  decoding,      ///< Attention of decoding, which no layer has.
+  decoding,      ///< Decode attention, which no layer has.
   experts,       ///< Layers of routed experts as single calls, which no program and no step has.
   quantization,  ///< Quantization as single calls, which no program and no step has.
   collectives,

@@ -27,17 +27,17 @@ double log10(double x);
 /// < 0 unless y is an integer; pow(0, y < 0) = inf, negative for -0 and odd y.
 double pow(double x, double y);
 
-/// Returns e^x - 1 within 1 ulp, also for small x. expm1(-inf) = -1, expm1(-0) = -0; inf above 709.79.
+/// Returns e^x - 1 within 1 ulp, including for small x. expm1(-inf) = -1, expm1(-0) = -0; inf above 709.79.
 double expm1(double x);
 
-/// Returns log(1 + x) within 1 ulp, also for small x. log1p(-1) = -inf, log1p(-0) = -0; NaN for x < -1.
+/// Returns log(1 + x) within 1 ulp, including for small x. log1p(-1) = -inf, log1p(-0) = -0; NaN for x < -1.
 double log1p(double x);
 
 /// Returns the error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x, within 1 ulp. erf(inf) = 1,
 /// erf(-0) = -0.
 double erf(double x);
 
-/// Returns 1 - erf(x) within 2 ulp, also in the tail. erfc(inf) = 0, erfc(-inf) = 2; 0 above 27.23, subnormal from
+/// Returns 1 - erf(x) within 2 ulp, even in the tail. erfc(inf) = 0, erfc(-inf) = 2; 0 above 27.23, subnormal from
 /// 26.54.
 double erfc(double x);
 

@@ -30,7 +30,7 @@ struct Mesh {
   /// Returns the distance in rank ids between neighbours on `axis`.
   [[nodiscard]] std::int32_t stride(int axis) const;
   [[nodiscard]] Coordinates coordinates(Rank rank) const;
-  /// Returns the rank whose coordinate on `axis` is `shift` further, wrapping around; the other coordinates stay.
+  /// Returns the rank whose coordinate on `axis` is `shift` ahead, wrapping around; the other coordinates stay.
   [[nodiscard]] Rank shifted(Rank rank, int axis, std::int32_t shift) const;
   /// Returns the member of `rank`'s group along `axis` at `coordinate`.
   [[nodiscard]] Rank member(Rank rank, int axis, std::int32_t coordinate) const;

@@ -17,7 +17,7 @@ std::string line_of(const std::string& path, const Wrong& wrong) {
   return at_place(path, {wrong.place.line, wrong.place.column}, wrong.message);
 }
 
-/// Makes the nodes of a document, and finds the positions of its scalars' letters in the text.
+/// Makes the nodes of a document, and finds the positions of its scalars' characters in the text.
 class TreeMaker {
  public:
   TreeMaker(const YamlDocument& document, std::string_view text) : document_(document), text_(text) {

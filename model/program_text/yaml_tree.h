@@ -23,7 +23,7 @@ struct Node {
   Kind kind = Kind::empty;
   Place place;              // place of its first character, a quote included
   std::int32_t quotes = 0;  // 1 if the scalar is quoted
-  bool verbatim = false;    // the scalar's letters are in the file unchanged and in sequence
+  bool verbatim = false;    // the scalar's characters are in the file unchanged and in sequence
   std::string scalar;
   std::vector<Node> keys;   // for a map: scalars, all different
   std::vector<Node> items;  // for a list: its items; for a map: the values, one per key

@@ -36,7 +36,7 @@ class Meaning {
   /// Returns the sum of all contributions to a block of a tensor.
   [[nodiscard]] SumId complete(TensorId tensor) const { return complete_[position(tensor)]; }
   [[nodiscard]] std::string words(const CellValue& value) const { return in_words(program_, sums_, value); }
-  /// Returns true if rank 0 has other rows of the tensor than other ranks.
+  /// Returns true if rank 0 has different rows of the tensor than other ranks.
   [[nodiscard]] bool rows_move(TensorId tensor) const {
     return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
            !symmetry_->of(tensor).rows.rotation.still();

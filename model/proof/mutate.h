@@ -22,7 +22,7 @@ namespace commfuse {
 enum class MutationKind : std::uint8_t {
   shift,       // an exchange with another peer
   offset,      // an index that is off by one on the ring
-  position,    // a region one row or column further, or an attention's queries one row further
+  position,    // a region shifted by a row or column, or an attention's queries shifted by a row
   buffer,      // another buffer of the same extents
   wait,        // a dropped wait
   accumulate,  // adding instead of overwriting, or the reverse

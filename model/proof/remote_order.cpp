@@ -97,7 +97,7 @@ void RemoteOrder::learn_from_partners(const Occurrence& ended, Clock clock) {
   }
 }
 
-/// Merges the clock of the rank `shift` further on `axis`, translated to displacements from this rank.
+/// Merges the clock of the rank `shift` ahead on `axis`, translated to displacements from this rank.
 void RemoteOrder::learn(Clock clock, const std::int32_t* other, int axis, std::int32_t shift) {
   if (shift == 0) {
     std::transform(clock, clock + width_, other, clock, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });

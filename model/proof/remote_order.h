@@ -75,7 +75,7 @@ class RemoteOrder {
   std::vector<std::int32_t> length_;  // by rank and lane: ops per iteration
   std::vector<OpId> last_;            // by rank and lane: the last posted op; OpId{-1} before the first
   std::vector<std::int32_t> clocks_;  // by iteration, rank and op
-  // By axis and shift: for every rank, the rank `shift` further.
+  // By axis and shift: for every rank, the rank `shift` ahead.
   std::map<std::pair<int, std::int32_t>, std::vector<Rank>> shifted_;
 };
 

@@ -48,11 +48,11 @@ class NarrowColumn {
   std::vector<std::int64_t> open_;  ///< values after the last full block
 };
 
-/// Column of texts. Each distinct text is stored once and gets a number, in the order of first use.
+/// Column of strings. Each distinct string is stored once and gets a number, in the order of first use.
 class WordColumn {
  public:
   void push_back(const std::string& word);
-  /// Moves all texts of another column, which may number them in another way, to the end of this column.
+  /// Moves all strings of another column, which may number them in another way, to the end of this column.
   void append(WordColumn&& other);
   [[nodiscard]] const std::string& operator[](std::size_t index) const {
     return words_[static_cast<std::size_t>(numbers_[index])];

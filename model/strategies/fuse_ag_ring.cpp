@@ -23,7 +23,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns, for a rank's own block of a shard, the same block of the rank `steps` further along the ring.
+/// Returns, for a rank's own block of a shard, the same block of the rank `steps` ahead in the ring.
 Region further(Region region, const Stage& stage, std::int32_t steps) {
   IndexTerm& term = region.row.terms[static_cast<std::size_t>(stage.axis)];
   term = {term.scale, wrapped(steps, stage.ranks)};

@@ -26,7 +26,7 @@ namespace commfuse {
 
 namespace {
 
-/// A partial product for the rank that is `distance` transfers further along a track. Tracks end at distance 0, the own
+/// A partial product for the rank that is `distance` transfers ahead on a track. Tracks end at distance 0, the own
 /// shard: if whole shards move in both directions, two tracks end in the same rows.
 struct Partial {
   std::int32_t distance = 0;

@@ -14,7 +14,7 @@ namespace commfuse {
 /// Adds step `step` of the ranks-1 steps in which a rank gathers all shards. Once step i-1 has ended, places[i] holds
 /// the shard of the i-th rank before this one; places[0] is the own shard, which exists from the start or after
 /// `ready`. The ring form forwards the shard that arrived last; the direct form sends the own shard to the rank step+1
-/// further. Steps must be added in order, on one lane.
+/// ahead. Steps must be added in order, on one lane.
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 

@@ -4,7 +4,7 @@
 //   comm     |ag w1|   |ag w2|             |rs dw2|         |rs dw1|
 //   compute        |y1 |     |y2 |dx2|dw2  |      |dx1|dw1  |
 //
-// The makespan is the sum of all ops; one rank gathers and scatters nothing.
+// The makespan is the sum of all ops. With a single rank, nothing is gathered or scattered.
 #include "model/strategies/strategies.h"
 #include "model/strategies/weight_shards.h"
 

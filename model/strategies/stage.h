@@ -27,7 +27,7 @@ struct ShardAxes {
   std::optional<int> outer;
 
   [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
-  /// Returns the position of the rank that is `steps` further.
+  /// Returns the position of the rank that is `steps` ahead.
   [[nodiscard]] Index place(const Mesh& mesh, const RingSteps& steps = {}) const;
 };
 
@@ -89,7 +89,7 @@ struct Stage {
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
   /// Adds a GEMM of rows of the input, after the attention core that computes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
-  /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` further.
+  /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` ahead.
   [[nodiscard]] Index shard(const RingSteps& steps) const;
   [[nodiscard]] Index shard(std::int32_t steps) const { return shard(RingSteps{.inner = steps}); }
 };

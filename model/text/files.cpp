@@ -97,7 +97,7 @@ void refuse_repeated_files(std::span<const std::filesystem::path> files) {
     const auto [first, is_new] = paths.emplace(error ? file : target, file);
     if (!is_new) {
       refuse_file(file.string(), first->second == file ? "is given twice; remove one"
-                                                       : fmt::format("is given twice, also as {}; remove one",
+                                                       : fmt::format("is given twice, first as {}; remove one",
                                                                      with_escapes(first->second.string())));
     }
   }

@@ -33,7 +33,7 @@ Transformer bare_mlp(const MlpWidths& widths);
 Transformer bare_mixture(const MlpWidths& widths, const BareExperts& experts);
 
 /// Returns the model of such a name, with widths up to 2^20, up to 1,024 experts, no more active experts than experts,
-/// and ranks that divide the experts; nullopt for any other text.
+/// and ranks that divide the experts; nullopt for any other string.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

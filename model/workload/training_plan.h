@@ -18,7 +18,7 @@
 namespace commfuse {
 
 /// Data that data-parallel ranks shard (Rajbhandari et al., "ZeRO", 2020, section 5): nothing; the optimizer's state;
-/// also the gradients; also the weights.
+/// the gradients too; the weights too.
 enum class Zero : std::uint8_t { none, optimizer, gradients, weights };
 
 enum class Optimizer : std::uint8_t {

@@ -29,7 +29,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Numbers distinct texts, starting with 0.
+/// Numbers distinct strings, starting with 0.
 class Words {
  public:
   std::size_t number_of(const std::string& text) {

@@ -7,7 +7,7 @@ globalThis.commfusePage = page; // For tests.
 
 const $ = (id) => document.getElementById(id);
 
-/// Returns an element, as in element("button", {type: "button", onclick: f}, "Save"). Children are elements or texts.
+/// Returns an element, as in element("button", {type: "button", onclick: f}, "Save"). Children are elements or strings.
 function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {

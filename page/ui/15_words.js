@@ -5,7 +5,7 @@
 /// Meanings of columns and parts, by name.
 const WORDS = {
   Time: "Predicted time of the rank that finishes last.",
-  "\u00b1": "One standard error of the time, carried from every parameter of the machine.",
+  "\u00b1": "One standard error of the time, propagated from every machine parameter.",
   Fastest: "Probability that this schedule is faster than the fastest of the others. The sum over all schedules may differ from 100%.",
   "vs serial": "How much more (+) or less (\u2212) time than serial, or than the fastest schedule without overlap.",
   "Beats serial": "Probability that this implementation takes less time than serial.",
@@ -13,7 +13,7 @@ const WORDS = {
   MFU: "Model FLOPs utilization: FLOPs of the layer divided by time, number of GPUs and dense peak.",
   Memory: "Memory that one GPU needs.",
   Tokens: "Tokens that all GPUs together process per second.",
-  Compute: "The work of the layer itself, priced uncut.",
+  Compute: "The layer's own work, priced without slicing.",
   Slicing: "What cutting that work costs: the price of the pieces minus compute.",
   Stretch: "How much longer the work runs because communication takes SMs and memory bandwidth.",
   Local: "The schedule's own adds and copies, while nothing of the layer computes.",
@@ -23,11 +23,11 @@ const WORDS = {
   Bubble: "Exposed time between two pieces of work.",
   Tail: "Exposed time after the last work: communication that nothing is left to hide.",
   Waiting: "Time in which GPUs wait for each other or for the pipeline.",
-  Gradients: "Time of the gradients' communication that is not hidden.",
+  Gradients: "Gradient communication time that is not hidden.",
   Optimizer: "Time of the optimizer's step.",
   Bound: "A lower bound on time, such as fused_kernel with ideal kernels; it does not compete with implementations.",
-  Tie: "Which schedule is the fastest is unsure: the difference is 2% or less, or its probability of being the fastest is below 80%.",
-  "Too close to call": "Whether overlap beats serial is unsure: the difference is 2% or less, or the probability is below 80%.",
+  Tie: "It is uncertain which schedule is fastest: the difference is 2% or less, or its probability of being the fastest is below 80%.",
+  "Too close to call": "It is uncertain whether overlap beats serial: the difference is 2% or less, or the probability is below 80%.",
 };
 
 /// Descriptions of a schedule's options, by label.
@@ -35,7 +35,7 @@ const OPTION_WORDS = [
   [/^k=(\d+)$/, (k) => `work and communication are cut into ${k} slices`],
   [/^m=(\d+)$/, (m) => (m === "1" ? "shards are sent whole" : `each shard is cut into ${m} sub-slices, sent one at a time`)],
   [/^g=(\d+)$/, (g) => (g === "1" ? "one shard per GEMM" : `${g} shards per GEMM: fewer and larger GEMMs`)],
-  [/^ring$/, () => "shards pass from neighbor to neighbor around a ring"],
+  [/^ring$/, () => "shards pass from neighbour to neighbour around a ring"],
   [/^direct$/, () => "each shard goes straight to the rank that needs it"],
   [/^ring both ways$/, () => "shards pass around a ring in both directions"],
   [/^halves$/, () => "half of each shard goes each way"],

@@ -206,14 +206,14 @@ class Result:
         return texts
 
     def codes(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """Return the codes of a column of texts, as a view of the simulator's memory, and the texts; -1: no text."""
+        """Return a string column's codes, as a view of the simulator's memory, and the strings; code -1: no string."""
         rows = self._rows()
         if isinstance(rows, _Records) or rows.column(name)[1] is None:
-            raise _engine.ConfigError(f"{name}: not a column of texts with codes; use result[{name!r}]")
+            raise _engine.ConfigError(f"{name}: not a column of strings with codes; use result[{name!r}]")
         return rows.column(name)
 
     def frame(self) -> pandas.DataFrame:
-        """Return all columns as a pandas frame, with texts as categories. Numbers are not copied."""
+        """Return all columns as a pandas frame, with strings as categories. Numbers are not copied."""
         import pandas
 
         rows = self._rows()

@@ -71,7 +71,7 @@ py::array view_of(const std::vector<T>& values, const py::dtype& type, const py:
   return view;
 }
 
-/// Returns a pair: the values and None, or for a column of texts their codes and the list of words.
+/// Returns a pair: the values and None, or for a column of strings their codes and the list of words.
 py::tuple column_of(const py::object& self, const std::string& name) {
   Table& table = self.cast<Table&>();
   const Column* column = nullptr;

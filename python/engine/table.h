@@ -27,7 +27,7 @@ using Cell = std::variant<std::monostate, std::string, std::int64_t, double, boo
 struct Column {
   ColumnType type = ColumnType::text;
   std::vector<std::int64_t> counts{};
-  std::vector<double> numbers{};      ///< NaN if absent; also for counts and flags that some rows lack.
+  std::vector<double> numbers{};      ///< NaN if absent, including counts and flags that some rows lack.
   std::vector<std::uint8_t> flags{};  ///< 0 or 1.
   std::vector<std::int32_t> codes{};  ///< Indices in `words`; -1 if absent.
   std::vector<std::string> words{};   ///< Texts, each once, in order of appearance.

@@ -14,7 +14,7 @@
 
 namespace commfuse::reports {
 
-/// Colours for shares of the baseline's time: from 0 on if overlap loses nowhere, else from the largest loss to an
+/// Colours for shares of the baseline's time: from 0 up if overlap never loses, else from the largest loss to an
 /// equally large saving.
 class SavingScale {
  public:

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 16U;  // bytes of a buffer
 
-/// Encodes three bytes as four letters, also across the ends of pieces.
+/// Encodes three bytes as four characters, even across the ends of pieces.
 class Base64 {
  public:
   explicit Base64(const TakeBytes& take) : take_(take) {}

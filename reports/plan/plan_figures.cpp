@@ -345,7 +345,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
 
 /// Removes every second label of the x axis until the rest fits on a phone. Labels of the y axis stay.
 void thin_ticks(Figure& figure) {
-  constexpr double letter = 6.6;  // pixels of a letter
+  constexpr double letter = 6.6;  // pixels of a character
   constexpr double gap = 14.0;
   const auto width_of = [](const std::vector<Tick>& ticks, bool summed) {
     double width = 0.0;

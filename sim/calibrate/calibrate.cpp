@@ -246,7 +246,7 @@ class Calibrator {
     const DecodeAttention* const known = decode_attention_of(base_.accelerator, cache);
     calls(is_fp8 ? observations_.decode_attention_fp8 : observations_.decode_attention,
           CalledKernel<AttentionSize>{
-              .name = is_fp8 ? "attention of decoding, cache in fp8" : "attention of decoding",
+              .name = is_fp8 ? "decode attention, cache in fp8" : "decode attention",
               .map = is_fp8 ? "decode_attention_fp8" : "decode_attention",
               .dtype = cache,
               .can_fit = can_fit_decode_attention,
@@ -263,7 +263,7 @@ class Calibrator {
     const LatentDecodeKernel* const known = latent_decode_of(base_.accelerator, cache);
     calls(is_fp8 ? observations_.latent_decode_fp8 : observations_.latent_decode,
           CalledKernel<LatentDecodeSize>{
-              .name = is_fp8 ? "latent attention of decoding, cache in fp8" : "latent attention of decoding",
+              .name = is_fp8 ? "latent decode attention, cache in fp8" : "latent decode attention",
               .map = is_fp8 ? "latent_decode_fp8" : "latent_decode",
               .dtype = cache,
               .needs_peak = true,

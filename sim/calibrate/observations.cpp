@@ -447,7 +447,7 @@ class ObservationReader {
         (collective.world == 0 || collective.world > base_->gpus_per_node)) {
       skip(
           fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so they may be on any nodes "
-                      "(PyTorch names them from 2.4 on)",
+                      "(PyTorch 2.4 and later name them)",
                       name_, collective.op, collective.ranks));
       return;
     }

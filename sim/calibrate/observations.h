@@ -52,11 +52,11 @@ struct Observations {
   std::string machine;                                             ///< Name in the tables; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
-  Measurements<MeasuredAttention> decode_attention;      ///< With a cache of 16 bits.
+  Measurements<MeasuredAttention> decode_attention;      ///< With a 16-bit cache.
   Measurements<MeasuredAttention> decode_attention_fp8;  ///< With a cache in fp8.
-  Measurements<MeasuredLatentDecode> latent_decode;      ///< With a cache of 16 bits.
+  Measurements<MeasuredLatentDecode> latent_decode;      ///< With a 16-bit cache.
   Measurements<MeasuredLatentDecode> latent_decode_fp8;  ///< With a cache in fp8.
-  Measurements<MeasuredExpertLayer> experts;             ///< With weights of 16 bits.
+  Measurements<MeasuredExpertLayer> experts;             ///< With 16-bit weights.
   Measurements<MeasuredExpertLayer> experts_fp8;         ///< In fp8.
   Measurements<MeasuredQuantization> quantization;
   Measurements<MeasuredFrameworkKernel> kernels;

@@ -49,7 +49,7 @@ std::optional<Settings> measured_point(const RunRecord& record) {
   return resolver.finish();
 }
 
-/// Returns whether two texts state one bandwidth: "450GB/s" is "450 GB/s".
+/// Returns whether two strings state one bandwidth: "450GB/s" is "450 GB/s".
 bool is_same_bandwidth(const std::string& text, const std::string& other_text) {
   const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(text);
   const std::optional<BandwidthChoice> other = parse_bandwidth_choice(other_text);
@@ -120,7 +120,7 @@ reports::MeasuredPair pair_of(const Match& match) {
 }
 
 /// Returns the predicted run with the measured timeline; nothing if no timeline was traced. Throws ConfigError, which
-/// names the record's `path`, if the timeline has other ops than the schedule.
+/// names the record's `path`, if the timeline's ops are not those of the schedule.
 std::optional<reports::TracedRun> measured_run(const Match& match, const std::vector<reports::TracedRun>& predicted,
                                                const std::string& path) {
   const auto prediction = std::find_if(predicted.begin(), predicted.end(), [&](const reports::TracedRun& run) {

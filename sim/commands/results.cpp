@@ -213,7 +213,7 @@ void show_compared_column(const std::string& by, const StoreQuery& store, std::v
   columns.insert(time == columns.end() ? time : time + 1, {.name = name});
 }
 
-/// Returns the columns that an SQL expression names, bare or in double quotes, without those in texts.
+/// Returns the columns that an SQL expression names, bare or in double quotes, without those in strings.
 std::vector<std::string> columns_named_in(std::string_view where, const StoreQuery& store) {
   const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   std::vector<std::string> names;

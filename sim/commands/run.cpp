@@ -76,8 +76,8 @@ bool is_quick(const Grid& grid) {
   return has("uncertainty", "off") && has("jitter", "none");
 }
 
-/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. Points that
-/// take long are all checked before the first point is simulated.
+/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. All slow points
+/// are checked before the first point is simulated.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);

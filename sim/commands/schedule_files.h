@@ -38,8 +38,8 @@ std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& 
 /// and if the files belong to different points.
 Settings fitted(Settings settings, std::span<const HandWritten> schedules);
 
-/// Returns a line for each finding and for the number of further findings, each beginning with `subject`: the file or
-/// schedule that was checked. Empty if everything is proved.
+/// Returns a line for each finding and for the number of additional findings, each beginning with `subject`: the file
+/// or schedule that was checked. Empty if everything is proved.
 std::string in_words(const std::string& subject, const CheckReport& report);
 
 }  // namespace commfuse::sim

@@ -52,7 +52,7 @@ Json amount_of(const Field& field) {
   return {{"anyOf", Json::array({number, text})}};
 }
 
-/// Returns the pattern of texts that name no file of the catalogue: paths, models such as "8192x28672", and clusters
+/// Returns the pattern of strings that name no file of the catalogue: paths, models such as "8192x28672", and clusters
 /// with another number of nodes, such as "dgx-h100-x16".
 std::string other_names_of(const Field& field) {
   std::string pattern = R"(/|\.ya?ml$|\.json$)";

@@ -25,7 +25,7 @@ std::vector<reports::Figure> winners_of(std::span<const Row> rows, const Verdict
   return figures;
 }
 
-/// Returns the lead of commfuse in each setting, because a figure has no axis for other settings than ranks and seq.
+/// Returns the lead of commfuse in each setting, because a figure has no axis for settings other than ranks and seq.
 std::vector<reports::Figure> leads_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::map<std::string, std::size_t> indices;
   std::vector<std::pair<std::string, std::vector<ResultRow>>> settings;  // in order of appearance

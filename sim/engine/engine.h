@@ -90,7 +90,7 @@ class Engine {
     return kinds_[plan_->kind_of_rank[static_cast<std::size_t>(rank)]];
   }
   [[nodiscard]] const PlannedOp& head_of(const Slot& slot) const { return plan_of(slot.rank).ops[slot.head]; }
-  /// Returns the slot on the same lane of the rank whose coordinate on the op's axis is `shift` further.
+  /// Returns the slot on the same lane of the rank whose coordinate on the op's axis is `shift` ahead.
   [[nodiscard]] std::uint32_t shifted(std::uint32_t slot, int axis, std::int32_t shift) const;
   [[nodiscard]] std::uint32_t target_of(std::uint32_t slot, const PlannedOp& exchange) const {
     return shifted(slot, exchange.axis, exchange.shift);

@@ -19,7 +19,7 @@ struct NcclVersion {
   friend auto operator<=>(const NcclVersion&, const NcclVersion&) = default;
 };
 
-/// Parses texts such as "2.23" and "2.28.9". Returns nullopt for any other text.
+/// Parses strings such as "2.23" and "2.28.9". Returns nullopt for any other string.
 std::optional<NcclVersion> nccl_version_named(std::string_view text);
 
 /// Returns the NCCL version of the measurements to which the machine's collectives were fitted. The source of

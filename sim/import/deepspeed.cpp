@@ -128,7 +128,7 @@ void read_replicas(KeyedFile& file, const Options& options, StepSettings& step, 
       required(options.count("--gpus", gpus_range), file.path(), "--gpus N", "the number of GPUs");
   const std::int64_t ranks = read_ranks(file, step, notes);
   if (gpus % ranks != 0) {
-    throw ConfigError(fmt::format("{}: --gpus {} is not a multiple of the {} GPUs of a replica; choose one that is",
+    throw ConfigError(fmt::format("{}: --gpus {} is not a multiple of the {} GPUs of a replica; choose a multiple",
                                   file.path(), gpus, ranks));
   }
   step.data = gpus / ranks;

@@ -38,7 +38,7 @@ void KeyedFile::put(Entry entry) {
   constexpr std::size_t longest_key = 1000;  // Every entry below a map repeats the keys of the maps around it.
   if (entry.key.size() > longest_key) {
     throw ConfigError(
-        fmt::format("{}: a key and the keys around it exceed {} letters; shorten them", entry.where, longest_key));
+        fmt::format("{}: a key and the keys around it exceed {} characters; shorten them", entry.where, longest_key));
   }
   std::string key = entry.key;
   entries_.insert_or_assign(std::move(key), std::move(entry));

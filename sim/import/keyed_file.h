@@ -42,7 +42,8 @@ class KeyedFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Adds an entry, or replaces the entry with the same key. Throws ConfigError if the key is longer than 1000 letters.
+  /// Adds an entry, or replaces the entry with the same key. Throws ConfigError if the key is longer than 1000
+  /// characters.
   void put(Entry entry);
   /// Removes a key and the keys below it.
   void remove(std::string_view key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only this file includes toml++, which is used as a header-only library with bounded nesting. Some texts violate
+// Only this file includes toml++, which is used as a header-only library with bounded nesting. Some inputs violate
 // assertions in toml++ about its own state; here, such a violation throws in every build.
 namespace commfuse::import {
 namespace {
@@ -88,7 +88,7 @@ void refuse_odd_keys(std::string_view text, const std::string& path) {
     dots = letter == '.' ? dots + 1 : std::string_view("\n=,{}[]").find(letter) == std::string_view::npos ? dots : 0;
     if (dots >= deepest_key) {
       throw ConfigError(
-          fmt::format("{}:{}:1: a key of more than {} levels; give a torchtitan file", path, line, deepest_key));
+          fmt::format("{}:{}:1: a key has more than {} levels; give a torchtitan file", path, line, deepest_key));
     }
     ++i;
   }

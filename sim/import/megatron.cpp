@@ -159,9 +159,9 @@ std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_per_repl
   }
   const std::int64_t processes = *processes_per_node * nodes.value_or(1);
   if (processes % ranks_per_replica != 0 && arguments.spelled("--nproc-per-node") == "--gpus") {
-    arguments.wrong("--nproc-per-node", fmt::format("is {}, not a multiple of the {} GPUs of a replica; choose one "
-                                                    "that is",
-                                                    processes, ranks_per_replica));
+    arguments.wrong("--nproc-per-node",
+                    fmt::format("is {}, not a multiple of the {} GPUs of a replica; choose a multiple", processes,
+                                ranks_per_replica));
   }
   if (processes % ranks_per_replica != 0) {
     std::string processes_text = arguments.dialect().processes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of Megatron-LM by flag, from any source: flags of a command line, or keys of a NeMo or Megatron-Bridge
-// file. import_of() converts both to a training step.
+// Arguments of Megatron-LM by flag, from any source: command-line flags, or keys of a NeMo or Megatron-Bridge file.
+// import_of() converts both to a training step.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class Arguments {
  public:
   Arguments(std::string path, Dialect dialect) : path_(std::move(path)), dialect_(std::move(dialect)) {}
 
-  /// Adds an argument, or replaces the argument of the flag.
+  /// Adds an argument, or replaces the flag's argument.
   void set(const std::string& flag, Argument argument) { flags_[flag] = std::move(argument); }
 
   [[nodiscard]] const Dialect& dialect() const { return dialect_; }

@@ -9,7 +9,7 @@
 namespace commfuse::import {
 
 /// Options: --gpus, which Megatron-Bridge's files lack; and Hydra overrides ("model.num_layers=2", "+key=value",
-/// "~key"). A value ${...} refers to another key. Throws ConfigError (`path:line:col: sentence; remedy`), also for
+/// "~key"). A value ${...} refers to another key. Throws ConfigError (`path:line:col: sentence; remedy`), including for
 /// recipes in Python.
 Imported read_nemo(const Source& source);
 

@@ -65,7 +65,7 @@ std::string model_of(KeyedFile& file, const Options& options) {
   const auto* const match = std::ranges::find_if(
       flavors, [&](const Flavor& known) { return known.name == name && known.flavor == without_kernel(flavor); });
   if (match == flavors.end()) {
-    throw ConfigError(fmt::format("{}: no model of the catalogue is flavor {} of {}; add --model NAME",
+    throw ConfigError(fmt::format("{}: no model in the catalogue is flavor {} of {}; add --model NAME",
                                   entry == nullptr ? file.path() : entry->where, in_quotes(flavor), in_quotes(name)));
   }
   return std::string(match->model);
@@ -114,7 +114,7 @@ const Entry* shards_entry(KeyedFile& file) {
 std::int64_t gpus_within(const KeyedFile& file, std::initializer_list<std::int64_t> degrees) {
   const std::optional<std::int64_t> gpus = product_within(gpus_range.most, degrees);
   if (!gpus) {
-    throw ConfigError(fmt::format("{}: the degrees of parallelism multiply to more than {} GPUs; write smaller ones",
+    throw ConfigError(fmt::format("{}: the parallel degrees multiply to more than {} GPUs; choose smaller ones",
                                   file.path(), gpus_range.most));
   }
   return *gpus;
@@ -141,8 +141,7 @@ Replicas replicas_of(KeyedFile& file, const Options& options, const StepSettings
   }
   if (*gpus % ranks != 0) {
     throw ConfigError(
-        fmt::format("{}: --gpus {} is not a multiple of the {} GPUs that the other degrees require; choose one "
-                    "that is",
+        fmt::format("{}: --gpus {} is not a multiple of the {} GPUs that the other degrees require; choose a multiple",
                     file.path(), *gpus, ranks));
   }
   replicas.shards = *gpus / ranks;
@@ -263,7 +262,7 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
   step.batch = given == nullptr || given->text == "-1" ? batch : KeyedFile::count(*given, range);
   if (step.batch % batch != 0) {
     KeyedFile::wrong(*given,
-                     fmt::format("is {}, not a multiple of {} ({} on each of {}); write one", step.batch, batch,
+                     fmt::format("is {}, not a multiple of {} ({} on each of {}); write a multiple", step.batch, batch,
                                  counted(local, "sequence"), counted(replicas.copies * replicas.shards, "replica")));
   }
   if (step.batch > range.most) {

@@ -168,7 +168,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
-  // Builds only what the evaluator needs: at 65,536 ranks, the engine's plan and replay's tape each take long to build.
+  // Builds only what the evaluator needs: at 65,536 ranks, the engine's plan and replay's tape are each slow to build.
   Plan plan{.lowered = lower(program, std::move(proof.matching))};
   Tape tape;
   if (uses_engine) {

@@ -13,7 +13,7 @@ namespace commfuse {
 
 namespace {
 
-/// Adds the ops that an op meets on a further rank. Both lists are sorted by lane, then by id, and so is the result.
+/// Adds the ops that an op meets on another rank. Both lists are sorted by lane, then by id, and so is the result.
 void add_met(const Program& program, const std::vector<OpId>& on_rank, std::vector<OpId>& met) {
   if (on_rank == met) {
     return;

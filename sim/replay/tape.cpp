@@ -141,7 +141,7 @@ class Turns {
     }
   }
 
-  /// Returns the index of the turn with which each rank reads the value of the rank `shift` further on an axis.
+  /// Returns the index of the turn with which each rank reads the value of the rank `shift` ahead on an axis.
   std::uint32_t operator()(std::int8_t axis, std::int32_t shift) {
     if (!tape_.all_ranks) {
       return 0;

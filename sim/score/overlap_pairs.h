@@ -45,7 +45,7 @@ struct OverlapColumns {
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
   bool says_operator = false;      ///< The table or its file name states the operator.
   DType usual = DType::bf16;       ///< Used for rows without a dtype.
-  int other_serials = 0;           ///< Number of further columns of serial times, which are not read.
+  int other_serials = 0;           ///< Number of additional columns of serial times, which are not read.
   Launch launch = Launch::stream;  ///< By the table's comments: "eager" or "CUDA graph".
 };
 

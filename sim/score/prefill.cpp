@@ -70,7 +70,7 @@ std::string why_not(const StepPoint& point, const Implementation& kernels) {
   const Transformer& model = *point.model;
   const std::int64_t ranks = point.plan.tensor;
   if (model.latent || !model.kinds.empty() || (model.experts && model.experts->shared_ffn > 0)) {
-    return fmt::format("{} has other layers than plain attention with an MLP or routed experts", model.name);
+    return fmt::format("{} has layers other than plain attention with an MLP or routed experts", model.name);
   }
   if (ranks > point.machine->gpus_per_node || model.heads % ranks != 0 ||
       (model.experts ? model.experts->ffn : model.ffn) % ranks != 0 || model.vocab % ranks != 0) {

@@ -52,7 +52,7 @@ class StepScorer {
   Jitter jitter_;
 };
 
-/// Most layers of a row, as in model files. Predictions with millions of layers would take hours.
+/// Maximum number of layers in a row, as in model files. Predictions with millions of layers would take hours.
 inline constexpr std::int64_t max_layers = 10'000;
 
 struct GptShape {

@@ -504,7 +504,7 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Returns true also if the row names no format, because NVIDIA's pages without one cover releases that had only this
+  /// Also returns true if the row names no format, because NVIDIA's pages without one cover releases that had only this
   /// format.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");

@@ -40,8 +40,8 @@ bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
   });
 }
 
-/// Returns the sites of the layers. Without strategies, also a plan that separates the gradients of weights has whole
-/// backward sites here, because they name the GEMM by which a framework lists it.
+/// Returns the sites of the layers. Without strategies, a plan that separates weight gradients also gets whole backward
+/// sites, because they name the GEMM by which a framework lists it.
 std::vector<LayerSite> asked_sites(const StepPoint& point) {
   TrainingPlan plan = point.plan;
   if (point.strategies.empty()) {

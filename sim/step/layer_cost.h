@@ -143,7 +143,7 @@ class LayerCost {
   [[nodiscard]] Duration slowed(Duration time) const;
 
  private:
-  /// Bytes of an activation, also on the wires except in gathers of fp8 GEMMs, which convert on the fly.
+  /// Bytes of an activation, in memory and on the wires, except in gathers of fp8 GEMMs, which convert on the fly.
   static constexpr std::int64_t width = 2;
   enum class Direction : std::uint8_t { forward, backward };
   void attention_forward(Stream& stream);

@@ -34,7 +34,7 @@ std::optional<Value> typed(ColumnType type, const Json& json) {
   return whole && (*whole == 0 || *whole == 1) ? std::optional<Value>(*whole) : std::nullopt;  // SQL has no booleans
 }
 
-/// Returns the value as JSON; of a long value, the beginning, which ends at a whole letter.
+/// Returns the value as JSON; of a long value, the beginning, which ends at a whole character.
 std::string in_short(const Json& json) {
   constexpr std::size_t longest = 40;
   std::string text = json.dump();
@@ -42,7 +42,7 @@ std::string in_short(const Json& json) {
     return text;
   }
   std::size_t end = longest;
-  while ((static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {  // within the UTF-8 bytes of a letter
+  while ((static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) {  // within the UTF-8 bytes of a character
     --end;
   }
   return text.substr(0, end) + "...";

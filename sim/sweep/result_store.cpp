@@ -168,7 +168,7 @@ void require_own_columns(const fs::path& path, const StoreTables& tables) {
   }
 }
 
-/// Returns the texts that rows reference by number.
+/// Returns the strings that rows reference by number.
 std::map<std::int64_t, std::string> texts_in(const Database& database) {
   std::map<std::int64_t, std::string> texts;
   Statement statement(database, "SELECT id, text FROM texts ORDER BY id");
@@ -520,7 +520,7 @@ struct StoreWriter::State {
   std::vector<bool> stored;  // by point
   StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
-  StoreRow bound;  // values of `insert`, of which texts must outlive each step; at first none
+  StoreRow bound;  // values of `insert`, whose strings must outlive each step; empty at first
   RowChecksum checksum;
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;

@@ -79,7 +79,7 @@ class Filler {
   template <class ValueOf>
   void fill(const ValueOf& value_of) {
     insertion_.bind(1, next_++);
-    std::vector<Value> values;  // bound texts live until the row is stored
+    std::vector<Value> values;  // bound strings live until the row is stored
     values.reserve(rows_.table_columns.size());
     for (std::size_t i = 0; i < rows_.table_columns.size(); ++i) {
       values.push_back(value_of(all_columns()[i]));

@@ -86,7 +86,7 @@ std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
 
-/// Orders values as SQLite does: absent values, then numbers, then texts.
+/// Orders values as SQLite does: absent values, then numbers, then strings.
 std::partial_ordering order_of_values(const Value& a, const Value& b) {
   const auto rank = [](const Value& value) {
     return std::holds_alternative<std::monostate>(value) ? 0 : std::holds_alternative<std::string>(value) ? 2 : 1;
@@ -118,7 +118,7 @@ void append_key(const Statement::Cell& cell, std::string& key) {
     std::memcpy(key.data() + end + 1, &bits, sizeof(bits));
   };
   const auto append_whole = [&](std::int64_t number) {
-    // Most columns hold small numbers that stand for texts. They take one byte, above the letters of the other forms.
+    // Most columns hold small numbers that stand for strings. They take one byte, above the letters of the other forms.
     constexpr std::int64_t small = 128;
     number >= 0 && number < small ? key.push_back(static_cast<char>(small + number)) : append('w', number);
   };
@@ -202,7 +202,7 @@ void keep_winners(Statement& statement, const fs::path& store, std::size_t keys,
 
 bool is_after_strategy(const std::string& name) { return find_column(name) > find_column("strategy"); }
 
-/// Returns true for settings, also those that do not distinguish points, such as seeds, or that a flag of a row
+/// Returns true for settings, including those that do not distinguish points, such as seeds, or that a flag of a row
 /// repeats.
 bool is_setting(const Column& column) {
   return column.role != ColumnRole::outcome || column.plan_words == PlanWords::setting;

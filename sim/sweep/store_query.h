@@ -124,8 +124,8 @@ class StoreQuery {
   void allow_steps_for(const std::string& where, const Database& database) const;
   /// Returns the statement that selects the number, the value to compare and the group of each row of a part.
   [[nodiscard]] std::string candidates_in(const StorePart& part, const BestQuery& query) const;
-  /// Returns a subquery that yields the number and the columns of each row. For a column whose texts the file holds by
-  /// number, it also yields the number of the text, under a name that begins with #.
+  /// Returns a subquery that yields the number and the columns of each row. For a column whose strings the file holds
+  /// by number, it also yields the number of the text, under a name that begins with #.
   [[nodiscard]] std::string table(const std::string& schema) const;
   [[nodiscard]] std::string time_of_both_in_sql() const;
   /// Returns the column of table() that needs no look-up: the number of a text where the file has numbers.
@@ -155,7 +155,7 @@ class StoreQuery {
   bool has_models_ = false;
   std::vector<HeldColumn> held_;  ///< Columns of the table.
   std::vector<std::string> columns_;
-  std::unordered_set<std::string> words_;                  ///< Columns whose texts the file holds by number.
+  std::unordered_set<std::string> words_;                  ///< Columns whose strings the file holds by number.
   std::unordered_map<std::int64_t, std::string> texts_{};  ///< By number.
 };
 

@@ -18,7 +18,7 @@ namespace commfuse {
 enum class StoreKind : std::uint8_t { layers, models };
 
 enum class StoreType : std::uint8_t {
-  word,   ///< one of few texts, each stored once
+  word,   ///< one of few strings, each stored once
   text,   ///< a text that may differ in every row
   count,  //
   number

@@ -56,7 +56,7 @@ struct SchemaObject {
   std::string sql;
 };
 
-/// Version 1: the identity of a store, its rows, and the texts that they reference by number.
+/// Version 1: the identity of a store, its rows, and the strings that they reference by number.
 std::vector<SchemaObject> tables(const std::vector<HeldColumn>& columns) {
   return {{"table", "meta", "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
           {"table", "texts", "CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"},

@@ -55,7 +55,7 @@ bool is_reason(const std::string& reason) {
       "needs a cluster",
       "needs a profile",
       "builds the project",
-      "takes long",
+      "slow",
       "changes the machine",
       "needs programs that nobody packages",
       "needs the collection",

@@ -315,8 +315,8 @@ class KeysOfKind {
     });
   }
 
-  /// Expects that the schema has no further keys. A loader accepts some keys only together with others, but all files
-  /// together show every key.
+  /// Expects that the schema has no additional keys. A loader accepts some keys only together with others, but all
+  /// files together show every key.
   void expect_no_other_keys() const {
     EXPECT_FALSE(schema_keys_.empty());
     for (const auto& [parts, schema_keys] : schema_keys_) {

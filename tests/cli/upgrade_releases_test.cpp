@@ -85,7 +85,7 @@ void lost_keys(const json& before, const json& now, const std::string& place, st
       now.contains(name) ? lost_keys(value, now.at(name), below, lost) : static_cast<void>(lost.insert(below));
     }
   } else if (before.is_array() && now.is_array() && !now.empty()) {
-    json merged = now.front();  // Elements may have further keys, as rows with a reason do.
+    json merged = now.front();  // Elements may have additional keys, as rows with a reason do.
     for (const json& element : now) {
       if (element.is_object() && merged.is_object()) {
         merged.update(element);

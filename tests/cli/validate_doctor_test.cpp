@@ -67,7 +67,7 @@ TEST(DoctorCommand, TheGidIndexOfTheEnvironmentIsComparedWithTheTable) {
   EXPECT_EQ(check.at("status"), "bad");
   EXPECT_EQ(check.at("subject"), "mlx5_0/1");
   EXPECT_EQ(check.at("wrong"), "NCCL_IB_GID_INDEX is 4, which this port lacks");
-  EXPECT_EQ(check.at("remedy"), "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
+  EXPECT_EQ(check.at("remedy"), "set NCCL_IB_GID_INDEX=3, or unset it: NCCL 2.21 and later find the index");
 }
 
 TEST(DoctorCommand, AGidIndexOfMinusOneOverridesNcclsFile) {

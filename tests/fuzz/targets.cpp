@@ -167,7 +167,7 @@ void implementation(std::string_view bytes) {
       for (const ImplementedSite& site : {sites.ag_gemm, sites.gemm_rs}) {
         check(site.per_call.value >= Duration{} && site.per_step.value >= Duration{} && site.rate_share.value > 0.0 &&
                   (!site.rate || site.rate->value.value > 0.0),
-              "costs are times from 0 on and rates above 0");
+              "costs are times of at least 0 and rates above 0");
       }
     }
   });
@@ -178,7 +178,7 @@ void kineto(std::string_view bytes) {
   tolerate([&] {
     for (const TracedStep& step : read_rank_trace(input_file("trace.json", bytes)).steps) {
       check(step.time_us > 0.0 && step.compute_us >= 0.0 && step.communication_us >= 0.0 && step.idle_us >= 0.0,
-            "a step takes time, and its parts are from 0 on");
+            "a step takes time, and its parts are at least 0");
     }
   });
 }
@@ -211,7 +211,7 @@ void nemo(std::string_view bytes) {
   tolerate([&] { import::read_nemo(source); });
 }
 
-/// Checks that matrices of passed tests are rectangles of values from 0 on.
+/// Checks that matrices of passed tests are rectangles of values of at least 0.
 void nvbandwidth(std::string_view bytes) {
   tolerate([&] {
     for (const BandwidthMatrix& matrix : read_nvbandwidth(bytes, "input.json").matrices) {
@@ -220,7 +220,7 @@ void nvbandwidth(std::string_view bytes) {
       for (const auto& row : matrix.values) {
         check(row.size() == matrix.values.front().size(), "rows have equal lengths");
         check(std::none_of(row.begin(), row.end(), [](const auto& rate) { return rate && !(*rate >= 0.0); }),
-              "rates and latencies are from 0 on");
+              "rates and latencies are at least 0");
       }
     }
   });
@@ -265,13 +265,13 @@ void schedule(std::string_view bytes) {
   });
 }
 
-/// Checks that each rank occurs once in a step, with times from 0 on.
+/// Checks that each rank occurs once in a step, with times of at least 0.
 void step_times(std::string_view bytes) {
   is_step_times(bytes);
   tolerate([&] {
     std::set<std::pair<std::int64_t, std::int64_t>> ranks_of_steps;
     for (const StepTimes& times : read_step_times(bytes, "input.csv").steps) {
-      check(times.rank >= 0 && times.time_us > 0.0 && times.compute_us.value_or(0.0) >= 0.0, "times are from 0 on");
+      check(times.rank >= 0 && times.time_us > 0.0 && times.compute_us.value_or(0.0) >= 0.0, "times are at least 0");
       check(ranks_of_steps.insert({times.step, times.rank}).second, "each rank occurs once in a step");
     }
   });

@@ -230,8 +230,8 @@ std::string without_words(const std::string& line) {
   return code.substr(0, code.find("//"));
 }
 
-/// Finds calls of functions that C libraries round differently, also as members, because Eigen's members call the C
-/// library. Functions of model/math have `math::` before their name.
+/// Finds calls of functions that C libraries round differently, including as members, because Eigen's members call the
+/// C library. Functions of model/math have `math::` before their name.
 void read_calls(const fs::path& root, const File& file, std::vector<std::string>& breaches) {
   static const std::regex call(
       R"re((?:^|[^\w:])(?:(?:std)?::)?((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erf|erfc|tgamma|lgamma|)re"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: kit_libraries_test.sh SOURCE: tests with a fake ldd that the kit of validate/cuda/first_run.sh contains every
-# library that the programs need, also from a folder with a blank in its name, and that a missing library is an error.
+# library that the programs need, even from a folder with a blank in its name, and that a missing library is an error.
 set -euo pipefail
 source=$1
 work=$(mktemp -d "${TMPDIR:-/tmp}/commfuse-kit-XXXXXX")

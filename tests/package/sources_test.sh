@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: sources_test.sh SOURCE: tests with a fake apt that fetch_sources.sh uses the archive of the distribution, even
-# if an archive of another origin is listed first, and the usual archive if apt knows none. Exits with 77 on other
-# systems than Debian and Ubuntu.
+# if an archive of another origin is listed first, and the usual archive if apt knows none. Exits with 77 on systems
+# other than Debian and Ubuntu.
 set -euo pipefail
 source=$1
 work=$(mktemp -d "${TMPDIR:-/tmp}/commfuse-sources-XXXXXX")

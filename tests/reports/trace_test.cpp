@@ -477,7 +477,7 @@ TEST_F(TraceFiles, AFolderThatCannotBeReachedIsAUserError) {
 }
 
 TEST_F(TraceFiles, ALongNameIsAUserError) {
-  const fs::path path = folder_ / (std::string(245, 'a') + ".json");  // 250 letters; the temporary name has more
+  const fs::path path = folder_ / (std::string(245, 'a') + ".json");  // 250 characters; the temporary name has more
   EXPECT_EQ(message_of<ConfigError>(path),
             path.string() + " cannot be written: File name too long; choose a shorter name");
 }

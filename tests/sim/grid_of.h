@@ -10,7 +10,7 @@
 
 namespace commfuse::test {
 
-/// Returns the settings of "key=value" texts; other settings have their defaults.
+/// Returns the settings of "key=value" strings; other settings have their defaults.
 inline Settings settings_of(const std::vector<std::string>& sets) {
   Resolver resolver;
   for (const std::string& set : sets) {

@@ -202,7 +202,7 @@ class RandomProgram {
     add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
-  /// Makes the ranks at one coordinate send in one op, and the ranks `shift` further receive in another op.
+  /// Makes the ranks at one coordinate send in one op, and the ranks `shift` ahead receive in another op.
   void add_pair() {
     const int along = axis();
     if (extent(along) < 2) {

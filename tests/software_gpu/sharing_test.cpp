@@ -198,7 +198,7 @@ TEST(SoftwareGpuSharing, AFlagBlocksOnlyItsOwnStream) {
   EXPECT_EQ(cudaStreamQuery(waiting_stream), cudaErrorNotReady);
   EXPECT_EQ(values_at(flag)[1], 7U);
   EXPECT_EQ(values_at(flag)[2], ~0U);
-  ASSERT_EQ(write_flag(other_stream, flag, 9), CUDA_SUCCESS);  // any value from 8 on releases the wait
+  ASSERT_EQ(write_flag(other_stream, flag, 9), CUDA_SUCCESS);  // any value of at least 8 releases the wait
   EXPECT_EQ(cudaStreamSynchronize(waiting_stream), cudaSuccess);
   EXPECT_EQ(values_at(flag)[1], ~0U);
 }

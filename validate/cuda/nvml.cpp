@@ -34,7 +34,7 @@ class Library {
     return started_ ? library_.query<ManagementLibrary::Device>("nvmlDeviceGetHandleByUUID", uuid.c_str())
                     : std::nullopt;
   }
-  /// Returns the value that a function writes. The function takes the device and further arguments.
+  /// Returns the value that a function writes. The function takes the device and other arguments.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> query(const char* name, ManagementLibrary::Device device,
                                            Arguments... arguments) const {

@@ -31,7 +31,7 @@ bool overlap(const Panel& a, const Panel& b);
 /// The buffers of some ranks in device memory, one rank after another. A `place` is the position of a rank among them.
 class Layout {
  public:
-  /// The first rank begins at `base`, and every further rank after the previous one.
+  /// The first rank begins at `base`, and every other rank after the previous one.
   Layout(const Program& program, const Sizes& sizes, Address base);
 
   /// Returns the bytes of one rank, rounded up so that every buffer of every rank is aligned.

@@ -35,7 +35,7 @@ std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFact
 /// no fact differs, a single check that states it. `reports` are by process.
 std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
 
-/// Converts a report to text for another process, and back. Reading throws std::runtime_error for any other text.
+/// Converts a report to text for another process, and back. Reading throws std::runtime_error for any other string.
 std::string packed_report(const NodeReport& report);
 NodeReport unpacked_report(const std::string& text);
 

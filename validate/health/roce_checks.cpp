@@ -66,7 +66,7 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
        .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
                                        : "NCCL_IB_GID_INDEX names an address that routers do not forward",
        .remedy = usable ? fmt::format("set NCCL_IB_GID_INDEX={}{}", *usable,
-                                      finds_index ? ", or unset it: NCCL finds the index from 2.21 on" : "")
+                                      finds_index ? ", or unset it: NCCL 2.21 and later find the index" : "")
                         : fmt::format("give {} an IP address, and unset NCCL_IB_GID_INDEX", interface_in_words(port))});
   return true;
 }

@@ -105,7 +105,7 @@ class Crew {
 
   int started_ = 0;
   int over_ = 0;
-  Clock::time_point last_moved_{};   // last progress of this process; on the leader, also of the others
+  Clock::time_point last_moved_{};   // last progress of this process; on the leader, of the others too
   Clock::time_point last_beat_{};    // time of the last beat that this process sent
   Clock::time_point last_leader_{};  // last message from the leader, plus the time of steps since then
   bool moved_since_beat_ = false;

@@ -312,7 +312,7 @@ Verdicts verdicts_on(const std::vector<NodeLog>& logs, const Machine& machine, c
   const auto with_rows = static_cast<std::size_t>(
       std::count_if(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.rows.empty(); }));
   const bool has_fleet = with_rows >= least_fleet;
-  // All comparisons share the rate of false alarms: the machine, the fleet, copies between GPUs, copies with the host.
+  // All comparisons share the false-alarm rate: the machine, the fleet, copies between GPUs, copies with the host.
   const bool has_copies = std::any_of(logs.begin(), logs.end(), [](const NodeLog& log) { return !log.copies.empty(); });
   const double false_alarms = options.false_alarms / (1.0 + (has_fleet ? 1.0 : 0.0) + (has_copies ? 2.0 : 0.0));
   HealthyJudges by_machine(expectation, false_alarms, options);

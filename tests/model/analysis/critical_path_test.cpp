@@ -74,7 +74,7 @@ TEST(CriticalPath, ACollectiveTakesTheTimeOfItsSlowestMember) {
 }
 
 TEST(CriticalPath, ACollectiveWaitsForItsLastArriver) {
-  // GEMMs of 10, 25, 12 from 1 on, then a reduce-scatter 26-34.
+  // GEMMs of 10, 25, 12, starting at 1, then a reduce-scatter 26-34.
   const Simulated simulated({{{1, 11}, {26, 34}}, {{1, 26}, {26, 34}}, {{1, 13}, {26, 34}}},
                             {{10, 8}, {25, 8}, {12, 8}}, 1us);
   EXPECT_EQ(critical_path(three_ranks(Scope::down, "serial"), simulated.costs, simulated.timeline),

@@ -45,8 +45,8 @@ TEST(Renames, AFormerKeyIsAcceptedInItsReleaseWithOneWarning) {
   testing::internal::CaptureStderr();
   const Settings settings = resolver.finish();
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "a.yaml:1:1: tokens is now called seq; the former name ends with 0.4\n"
-            "a.yaml:2:12: strategy.pieces is now called strategy.slices; the former name ends with 0.4\n");
+            "a.yaml:1:1: tokens is now called seq; the former name stops working in 0.4\n"
+            "a.yaml:2:12: strategy.pieces is now called strategy.slices; the former name stops working in 0.4\n");
   EXPECT_EQ(value_of(settings, "seq"), "8K");
   EXPECT_EQ(value_of(settings, "strategy.slices"), "4");
 }
@@ -57,8 +57,8 @@ TEST(Renames, FormerVariablesAndKeysOfSetAreAcceptedToo) {
   resolver.read_set("tokens=2K");
   EXPECT_EQ(resolver.warnings(),
             (std::vector<std::string>{
-                "COMMFUSE_STRATEGY_PIECES is now called COMMFUSE_STRATEGY_SLICES; the former name ends with 0.4",
-                "--set tokens=2K: tokens is now called seq; the former name ends with 0.4"}));
+                "COMMFUSE_STRATEGY_PIECES is now called COMMFUSE_STRATEGY_SLICES; the former name stops working in 0.4",
+                "--set tokens=2K: tokens is now called seq; the former name stops working in 0.4"}));
   EXPECT_EQ(value_of(resolver.settings(), "strategy.slices"), "2");
   EXPECT_EQ(value_of(resolver.settings(), "seq"), "2K");
 }
@@ -71,9 +71,9 @@ TEST(Renames, TheNextMinorReleaseRefusesFormerNamesWithTheNewOnes) {
   resolver.read_environment(std::vector<std::string>{"COMMFUSE_TOKENS=2K"});
   resolver.read_set("tokens=2K");
   EXPECT_EQ(mistakes_of(resolver),
-            "a.yaml:1:1: tokens is called seq since 0.3; write seq\n"
-            "COMMFUSE_TOKENS is called COMMFUSE_SEQ since 0.3; write COMMFUSE_SEQ\n"
-            "--set tokens=2K: tokens is called seq since 0.3; write seq");
+            "a.yaml:1:1: tokens was renamed to seq in 0.3; write seq\n"
+            "COMMFUSE_TOKENS was renamed to COMMFUSE_SEQ in 0.3; write COMMFUSE_SEQ\n"
+            "--set tokens=2K: tokens was renamed to seq in 0.3; write seq");
   EXPECT_TRUE(resolver.warnings().empty());
 }
 
@@ -96,12 +96,13 @@ TEST(Renames, AFormerFlagIsAcceptedInItsReleaseWithOneWarning) {
     const LastWords last = program.run(words, in_its_release);
     EXPECT_EQ(last.code, 0) << last.sentence;
     EXPECT_EQ(program.seq, "4K");
-    EXPECT_EQ(last.warnings, std::vector<std::string>{"--tokens is now called --seq; the former name ends with 0.4"});
+    EXPECT_EQ(last.warnings,
+              std::vector<std::string>{"--tokens is now called --seq; the former name stops working in 0.4"});
   }
   RenamingProgram next;
   const LastWords refused = next.run({"program", "--tokens", "4K"}, in_the_next_release);
   EXPECT_EQ(refused.code, exit_code::user_mistake);
-  EXPECT_EQ(refused.sentence, "--tokens is called --seq since 0.3; write --seq");
+  EXPECT_EQ(refused.sentence, "--tokens was renamed to --seq in 0.3; write --seq");
 }
 
 TEST(Renames, AnAxisVariesTheSettingOfTheNewName) {
@@ -110,7 +111,8 @@ TEST(Renames, AnAxisVariesTheSettingOfTheNewName) {
     RenamingProgram program;
     const LastWords last = program.run(words, in_its_release);
     EXPECT_EQ(program.axis, "seq=1K,2K") << last.sentence;
-    EXPECT_EQ(last.warnings, std::vector<std::string>{"tokens is now called seq; the former name ends with 0.4"});
+    EXPECT_EQ(last.warnings,
+              std::vector<std::string>{"tokens is now called seq; the former name stops working in 0.4"});
   }
 }
 

@@ -141,9 +141,9 @@ Machine two_roots() {
   return machine;
 }
 
-// In step s a GPU sends to the GPU s places further, so s GPUs of each root, at most four, send across to the other
-// root. A single transfer between the roots has 20 x 10 / 25 = 8 GB/s, which is also the total rate of all transfers
-// between them.
+// In step s a GPU sends to the GPU s places ahead, so s GPUs of each root, at most four, send across to the other root.
+// A single transfer between the roots has 20 x 10 / 25 = 8 GB/s, which is also the total rate of all transfers between
+// them.
 TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   const Machine tree = two_roots();
   const PricedGate priced(8, direct_form(1), tree);

@@ -40,8 +40,8 @@ TEST(RefuseTwice, RecognisesAFileByAnyPath) {
   };
   EXPECT_EQ(refusal_of({"a.csv", "b.csv", "none.csv"}), "accepted");
   EXPECT_EQ(refusal_of({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; remove one");
-  EXPECT_EQ(refusal_of({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; remove one");
-  EXPECT_EQ(refusal_of({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; remove one");
+  EXPECT_EQ(refusal_of({"a.csv", "./a.csv"}), "./a.csv: is given twice, first as a.csv; remove one");
+  EXPECT_EQ(refusal_of({"link.csv", "a.csv"}), "a.csv: is given twice, first as link.csv; remove one");
   EXPECT_EQ(refusal_of({"none.csv", "none.csv"}), "none.csv: is given twice; remove one");
 }
 

@@ -333,8 +333,8 @@ TEST_F(Calibrate, AttentionOfDecodingIsFittedFromATable) {
   EXPECT_EQ(observations.skipped[0], "decode.csv: a cache in int4, which no setting chooses (1 row)");
   const Calibration calibration = calibrate(base(), "h100-sxm", "mine", observations);
   ASSERT_EQ(calibration.parts.size(), 2U);
-  EXPECT_EQ(calibration.parts[0].name, "attention of decoding");
-  EXPECT_EQ(calibration.parts[1].name, "attention of decoding, cache in fp8");
+  EXPECT_EQ(calibration.parts[0].name, "decode attention");
+  EXPECT_EQ(calibration.parts[1].name, "decode attention, cache in fp8");
   const Accelerator fitted = load_machine(write("mine.yaml", calibration.yaml).string()).accelerator;
   EXPECT_NEAR(fitted.decode_attention->hbm_efficiency.value, 0.7, 0.02);
   EXPECT_EQ(fitted.decode_attention->hbm_efficiency.source, "decode.csv");

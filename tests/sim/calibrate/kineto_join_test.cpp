@@ -262,7 +262,7 @@ TEST(KinetoJoin, AGroupAcrossNodesIsNotMeasuredAsOneNode) {
   EXPECT_EQ(observed("", 2, node).skipped,
             (std::vector<std::string>{
                 "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so they may be on any "
-                "nodes (PyTorch names them from 2.4 on) (1 row)"}));
+                "nodes (PyTorch 2.4 and later name them) (1 row)"}));
 }
 
 TEST(KinetoJoin, SkipsACollectiveWhoseSizesContradictItsRanks) {

@@ -162,7 +162,7 @@ TEST_F(Deepspeed, ReplicasFollowFromSequenceRanksAndStages) {
   EXPECT_TRUE(has_line(import, "  overlap_gradients: off"));
   EXPECT_TRUE(import.notes.empty()) << import.notes.front();
   EXPECT_EQ(refusal(R"({"train_batch_size": 8, "sequence_parallel_size": 3})"),
-            "a.json: --gpus 16 is not a multiple of the 3 GPUs of a replica; choose one that is");
+            "a.json: --gpus 16 is not a multiple of the 3 GPUs of a replica; choose a multiple");
 }
 
 TEST_F(Deepspeed, UnreadKeysAreNamed) {
@@ -193,18 +193,18 @@ TEST_F(Deepspeed, PartitionedActivationsOfStagesAreReported) {
 TEST_F(Deepspeed, ALongKeyIsRefused) {
   EXPECT_EQ(read(R"({"train_batch_size": 16, ")" + std::string(998, 'k') + R"(": {"a": 1}})").step.batch, 16);
   EXPECT_EQ(refusal(R"({"train_batch_size": 16, ")" + std::string(999, 'k') + R"(": {"a": 1}})"),
-            "a.json:1:1030: a key and the keys around it exceed 1000 letters; shorten them");
+            "a.json:1:1030: a key and the keys around it exceed 1000 characters; shorten them");
 }
 
 TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("{\n \"train_batch_size\": 8.5}"),
-            "a.json:2:2: train_batch_size is '8.5'; write a whole number from 1 on");
+            "a.json:2:2: train_batch_size is '8.5'; write a whole number of at least 1");
   EXPECT_EQ(refusal("{\"train_batch_size\": \"8\"}"),
-            "a.json:1:2: train_batch_size is '8'; write a whole number from 1 on");
+            "a.json:1:2: train_batch_size is '8'; write a whole number of at least 1");
   EXPECT_EQ(refusal("{\"train_batch_size\": -8}"),
-            "a.json:1:2: train_batch_size is '-8'; write a whole number from 1 on");
+            "a.json:1:2: train_batch_size is '-8'; write a whole number of at least 1");
   EXPECT_EQ(refusal("{\"train_batch_size\": 1e99}"),
-            "a.json:1:2: train_batch_size is '1e99'; write a whole number from 1 on");
+            "a.json:1:2: train_batch_size is '1e99'; write a whole number of at least 1");
   EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"zero_optimization\": {\"stage\": 4}}"),
             "a.json:1:48: zero_optimization.stage is '4'; write a whole number from 0 to 3");
   EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"zero_optimization\": true}"),
@@ -216,7 +216,8 @@ TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
   EXPECT_EQ(refusal("[1]"), "a.json: a list where an object is expected; give a configuration of DeepSpeed");
   EXPECT_EQ(refusal("1"), "a.json: a value where an object is expected; give a configuration of DeepSpeed");
   EXPECT_EQ(refusal("{\"a\": "), "a.json:1:7: the JSON is truncated or invalid; write JSON");
-  EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}), "--gpus is '0'; write a whole number from 1 on");
+  EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}),
+            "--gpus is '0'; write a whole number of at least 1");
 }
 
 TEST_F(Deepspeed, ValuesThatTheFileLacksNeedAFlag) {

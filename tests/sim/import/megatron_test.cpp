@@ -326,7 +326,7 @@ TEST(Megatron, UnknownValuesAreReportedWithTheirPlace) {
   EXPECT_EQ(megatron_refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
             "a.sh:2: --hidden-size is '$WIDTH', whose value this file does not set; write the value instead");
   EXPECT_EQ(megatron_refusal("--num-attention-heads 8 --hidden-size 4k"),
-            "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
+            "a.sh:1: --hidden-size is '4k'; write a whole number of at least 1");
 }
 
 TEST(Megatron, SizesThatNoModelHasAreRefused) {

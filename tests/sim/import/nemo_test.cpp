@@ -170,7 +170,7 @@ TEST(Nemo, CommandLineOverridesChangeKeys) {
   EXPECT_NE(run_text(import).find("sequence_parallel: off"), std::string::npos);
   EXPECT_NE(run_text(import).find("dtype: fp16"), std::string::npos);
   EXPECT_EQ(nemo_refusal(nemo, {"model.num_layers=-2"}),
-            "'model.num_layers=-2': model.num_layers is '-2'; write a whole number from 1 on");
+            "'model.num_layers=-2': model.num_layers is '-2'; write a whole number of at least 1");
   EXPECT_EQ(nemo_refusal(nemo, {"layers"}), "'layers' changes no key; write one, as in model.num_layers=2");
 }
 
@@ -218,7 +218,7 @@ TEST(Nemo, UnreadKeysAreNamed) {
 TEST(Nemo, MistakesAreReportedWithTheirPlace) {
   const OwnFolder folder;
   EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: 24.0")),
-            "a.yaml:18:15: model.num_layers is '24.0'; write a whole number from 1 on");
+            "a.yaml:18:15: model.num_layers is '24.0'; write a whole number of at least 1");
   EXPECT_EQ(nemo_refusal(replaced(nemo, "num_layers: 24", "num_layers: ${oc.env:LAYERS}")),
             "a.yaml:18:15: model.num_layers is '${oc.env:LAYERS}', whose value this file does not set; write the "
             "value instead");
@@ -312,7 +312,7 @@ TEST(Nemo, RefusesGpuCountsWithoutWholeReplicas) {
     FAIL();
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "command line: --gpus is 30, not a multiple of the 8 GPUs of a replica; choose one that is");
+                 "command line: --gpus is 30, not a multiple of the 8 GPUs of a replica; choose a multiple");
   }
 }
 

@@ -193,7 +193,7 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
 TEST_F(Torchtitan, AFlavorWithoutAModelNeedsOne) {
   const std::string small = "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n";
   EXPECT_EQ(refusal(small),
-            "a.toml:3:1: no model of the catalogue is flavor 'debugmodel' of 'llama3'; add --model NAME");
+            "a.toml:3:1: no model in the catalogue is flavor 'debugmodel' of 'llama3'; add --model NAME");
   EXPECT_EQ(read(small, "8", "llama-2-7b").model_name, "llama-2-7b");
   EXPECT_EQ(read("[model]\nname = \"llama3\"\nflavor = \"8B_flex\"\n", "8").model_name, "llama-3.1-8b");
 }
@@ -203,21 +203,22 @@ TEST_F(Torchtitan, MistakesAreReportedWithTheirPlace) {
       refusal(model, ""),
       "a.toml: parallelism.data_parallel_shard_degree is -1 or absent, which means all remaining GPUs; add --gpus N");
   EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 3\n"),
-            "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees require; choose one that is");
+            "a.toml: --gpus 8 is not a multiple of the 3 GPUs that the other degrees require; choose a multiple");
   EXPECT_EQ(refusal(model + "[parallelism]\ndata_parallel_shard_degree = 4\n"),
             "a.toml:5:1: parallelism.data_parallel_shard_degree is 4, so the degrees multiply to 4 GPUs, but --gpus is "
             "8; remove --gpus");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = -8\n"),
-            "a.toml:5:1: training.seq_len is '-8'; write a whole number from 1 on");
+            "a.toml:5:1: training.seq_len is '-8'; write a whole number of at least 1");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = 8192.0\n"),
-            "a.toml:5:1: training.seq_len is '8192.0'; write a whole number from 1 on");
+            "a.toml:5:1: training.seq_len is '8192.0'; write a whole number of at least 1");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = \"8192\"\n"),
-            "a.toml:5:1: training.seq_len is '8192'; write a whole number from 1 on");
+            "a.toml:5:1: training.seq_len is '8192'; write a whole number of at least 1");
   EXPECT_EQ(refusal(model + "[parallelism]\ntensor_parallel_degree = 1048576\ndata_parallel_shard_degree = 1048576\n"),
-            "a.toml: the degrees of parallelism multiply to more than 1048576 GPUs; write smaller ones");
+            "a.toml: the parallel degrees multiply to more than 1048576 GPUs; choose smaller ones");
   EXPECT_EQ(refusal(model + "[training]\nglobal_batch_size = 12\n"),
             "a.toml:5:1: training.global_batch_size is 12, not a multiple of 64 (8 sequences on each of 8 replicas); "
-            "write one");
+            "write a multiple"
+            "");
   EXPECT_EQ(refusal(model + "[training]\nseq_len = 1\nseq_len = 2\n").substr(0, 12), "a.toml:6:11:");
   EXPECT_EQ(refusal("[[["), "a.toml: not valid TOML; find the place with another TOML reader, and correct it");
   EXPECT_EQ(refusal("a.b"), "a.toml:1:4: Error while parsing key-value pair: encountered end-of-file; write TOML");
@@ -228,7 +229,7 @@ TEST_F(Torchtitan, DeeplyNestedKeysAreRefused) {
   for (int i = 0; i < 100'000; ++i) {
     deep += ".a";
   }
-  const std::string sentence = ":1: a key of more than 32 levels; give a torchtitan file";
+  const std::string sentence = ":1: a key has more than 32 levels; give a torchtitan file";
   EXPECT_EQ(refusal(deep + " = 1"), "a.toml:1" + sentence);
   EXPECT_EQ(
       refusal("x = \"....................................................\" # .......................\n[" + deep + "]"),

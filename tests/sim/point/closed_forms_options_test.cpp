@@ -133,7 +133,7 @@ TEST(ClosedForms, FuseAgInNestedRingsRunsTheSlowTransfersUnderTheInnerRings) {
 // --- FuseRS ----------------------------------------------------------------------------------------------------------
 
 /// Returns the time to sum `buffers` buffers and one more. An add of two reads two buffers and writes one in time a;
-/// each further buffer is one more read, a / 3.
+/// each additional buffer is one more read, a / 3.
 Duration sum_of(std::int32_t buffers) { return buffers == 0 ? Duration{} : a * (buffers + 2) / 3; }
 
 TEST(ClosedForms, FuseRsDirectInPartsSendsTheFirstPartSooner) {

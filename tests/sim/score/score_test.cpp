@@ -548,7 +548,7 @@ TEST(Score, PassRatiosAreScoredSeparatelyAndShortMixturesAreSkipped) {
   EXPECT_GT(part("serial over compute only"), 0.1);
   ASSERT_EQ(score.skipped.size(), 2U);
   EXPECT_EQ(score.skipped[0].reason, "too few tokens: the host launches kernels more slowly than they run");
-  EXPECT_EQ(score.skipped[1].reason, "deepseek-v3 has other layers than plain attention with an MLP or routed experts");
+  EXPECT_EQ(score.skipped[1].reason, "deepseek-v3 has layers other than plain attention with an MLP or routed experts");
 }
 
 TEST(Score, PassesOfAnEngineAreScoredByTheirBatchAndContext) {

@@ -107,7 +107,7 @@ TEST_F(RoceChecks, AnIndexThatThePortLacksOrOfVersion1IsBad) {
   reported = complaints();
   ASSERT_EQ(reported.size(), 2U);
   EXPECT_EQ(reported[1].found, "GID 2 is IB/RoCE v1");
-  EXPECT_EQ(reported[1].remedy, "set NCCL_IB_GID_INDEX=3, or unset it: NCCL finds the index from 2.21 on");
+  EXPECT_EQ(reported[1].remedy, "set NCCL_IB_GID_INDEX=3, or unset it: NCCL 2.21 and later find the index");
 }
 
 TEST_F(RoceChecks, AnIndexForAPortWithoutAnyGidIsBad) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM of the interpreter, with equal bits. A thread sums its elements over k in ascending order; products and sums
-// are rounded separately, by intrinsics that no compiler flag affects.
+// The interpreter's GEMM, bit for bit. A thread sums its elements over k in ascending order; products and sums are
+// rounded separately, by intrinsics that no compiler flag affects.
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/numbers.cuh"
