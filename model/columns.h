@@ -7,8 +7,8 @@
 
 namespace commfuse {
 
-/// Returns `text` with at most `width` UTF-8 characters; a text that is cut ends in "..". Requires a width of at least
-/// 2.
+/// Returns `text` with at most `width` UTF-8 characters; a string that is cut ends in "..". Requires a width of at
+/// least 2.
 std::string cut(std::string text, std::size_t width);
 
 }  // namespace commfuse

@@ -150,7 +150,7 @@ class TakeAndForget {
   JsonBudget::Taken before_;
 };
 
-/// Parses a text, or the characters between two iterators, with TakeAndForget. Throws whatever the callback and the
+/// Parses a string, or the characters between two iterators, with TakeAndForget. Throws whatever the callback and the
 /// parser throw.
 template <class Json, class Take, class... Input>
 void take_and_forget(const std::string& place, int depth, const Take& take, const Input&... input) {

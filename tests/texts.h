@@ -27,7 +27,7 @@ inline std::size_t occurrences(const std::string& text, std::string_view part) {
   return count;
 }
 
-/// Returns the words of a text, separated by single spaces.
+/// Returns the words of a string, separated by single spaces.
 inline std::string in_one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line;

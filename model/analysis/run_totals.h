@@ -2,7 +2,7 @@
 // Time, cost and energy of a whole training run, from its throughput and its failures. `docs/plan.md` has a worked
 // example.
 //
-//   failures            L = GPUs x failures per GPU and hour / 3600 per second   M = 1 / L, the mean time between them
+//   failures            L = GPUs x failures per GPU-hour / 3600 per second   M = 1 / L, the mean time between them
 //   checkpoints         one per T of work, each takes d; T by Daly (2006), who refines Young's (1974) sqrt(2 d M):
 //                       T = sqrt(2 d M) (1 + sqrt(d / 2 M) / 3 + (d / 2 M) / 9) - d   where d < 2 M, else M
 //   goodput             g = T / (M exp(R / M) (exp((T + d) / M) - 1))            Daly (2006): work over wall time;
@@ -21,10 +21,10 @@ struct RunTerms {
   double tokens_per_second = 0.0;  ///< Throughput while nothing fails; above 0.
   double gpus = 1.0;
   double price = 0.0;         ///< Price of one GPU for one hour.
-  double per_gpu_hour = 0.0;  ///< Failures per GPU and hour that stop the run.
+  double per_gpu_hour = 0.0;  ///< Failures that stop the run, per GPU-hour.
   Seconds checkpoint{};       ///< Time that training pauses for one checkpoint.
   Seconds restart{};          ///< Time from a failure until training resumes.
-  Watts power{};              ///< Power of one GPU with its share of the node; 0 when unknown.
+  Watts power{};              ///< Power of one GPU, including its share of the node; 0 when unknown.
   double pue = 1.0;
   double energy_price = 0.0;  ///< Price of one kilowatt-hour.
 };

@@ -20,7 +20,7 @@ struct BandwidthChoice {
 
 /// Returns nullopt when `text` is not a bandwidth choice.
 std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text);
-/// Returns a text such as "x0.5" or "450 GB/s".
+/// Returns a string such as "x0.5" or "450 GB/s".
 std::string format_bandwidth_choice(const BandwidthChoice& choice);
 
 /// Returns the values of the range `first..last`, each `factor` times the previous one; `last` is included when the

@@ -35,7 +35,7 @@ std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
 /// Returns the user's file of this name if it exists, else the file of the catalogue if the catalogue has the name
-/// ("train-70b"); returns every other text unchanged.
+/// ("train-70b"); returns every other string unchanged.
 std::string file_or_known(Catalogue catalogue, const std::string& name_or_path);
 
 /// Cluster of the catalogue with another number of nodes: "dgx-h100-x8" is dgx-h100-x2 with eight nodes.
@@ -46,8 +46,8 @@ struct SizedCluster {
 /// Returns nullopt for names of another form, for names of the catalogue, and for fewer than two nodes.
 std::optional<SizedCluster> sized_cluster(std::string_view name);
 
-/// Makes the path of an existing file absolute, so that a file in another folder can name it; returns every other text
-/// unchanged.
+/// Makes the path of an existing file absolute, so that a file in another folder can name it; returns every other
+/// string unchanged.
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 
 /// Returns the path that a name or path written in `file` means: a relative path starts at the folder of `file`.

@@ -73,7 +73,7 @@ Json parse(const std::string& path) {
 
 std::string_view kind_of(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::string: return "a text";
+    case Json::value_t::string: return "a string";
     case Json::value_t::boolean: return "true or false";
     case Json::value_t::array: return "a list";
     case Json::value_t::object: return "an object";
@@ -81,7 +81,7 @@ std::string_view kind_of(const Json& value) {
   }
 }
 
-/// Returns an untrusted text as in_quotes() does, without the quotes.
+/// Returns an untrusted string as in_quotes() does, without the quotes.
 std::string in_plain(const std::string& text) {
   const std::string quoted = in_quotes(text);
   return quoted.substr(1, quoted.size() - 2);

@@ -49,7 +49,7 @@ class HfFile {
   /// Returns nullopt when the key is absent or not a boolean.
   std::optional<bool> optional_flag(HfKeys keys);
   bool flag(HfKeys keys) { return optional_flag(keys).value_or(false); }
-  /// Returns an empty string when the key is absent or not a text.
+  /// Returns an empty string when the key is absent or not a string.
   std::string word(HfKeys keys);
   /// Returns the strings of a list, or an empty list when the key is absent.
   std::vector<std::string> words(HfKeys keys);

@@ -58,7 +58,7 @@ class Layers {
  private:
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
 
-  /// Returns the layers in a text such as "4,5,6".
+  /// Returns the layers in a string such as "4,5,6".
   std::set<std::int64_t> layers_in_text(const HfFile::Field& field) {
     const auto& text = field.value->get_ref<const std::string&>();
     std::set<std::int64_t> layers;
@@ -74,7 +74,7 @@ class Layers {
     return layers;
   }
 
-  /// Returns the layers that a list names, in any order. Step-3 writes the list as a text.
+  /// Returns the layers that a list names, in any order. Step-3 writes the list as a string.
   std::optional<std::set<std::int64_t>> listed_layers(HfKeys keys) {
     if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
       return layers_in_text(*field);

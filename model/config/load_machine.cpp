@@ -358,7 +358,7 @@ std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::stri
   return std::nullopt;
 }
 
-/// Returns the text of a field; empty when it is absent or not a text.
+/// Returns the text of a field; empty when it is absent or not a string.
 std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
   const std::optional<YamlValue> value = field_of(map, key);
   return value && value->kind() == YamlKind::scalar ? value->text() : std::string();

@@ -40,7 +40,7 @@ std::optional<std::string> implementation_meant(std::string_view word);
 bool is_hf_id(std::string_view text);
 
 /// Returns a name of the catalogue, or the path of the config.json in a folder or in the Hugging Face cache; returns a
-/// text without a known meaning unchanged. Words of a GPU's name are matched whole, and a memory size must match the
+/// string without a known meaning unchanged. Words of a GPU's name are matched whole, and a memory size must match the
 /// machine; a name without a form factor means SXM. "dgx-" and "hgx-" mean a cluster of such nodes, or one node when no
 /// cluster is known.
 std::string meant_name(Catalogue catalogue, std::string_view text);

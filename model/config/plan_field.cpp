@@ -58,11 +58,11 @@ constexpr std::array plan_field_table{
               .example = "0.9",
               .range = {0.05, 1.0}},
     PlanField{.key = "limits.power",
-              .doc = "Power of all GPUs together, times energy.pue",
+              .doc = "Total power of all GPUs, times energy.pue",
               .type = PlanType::power,
               .example = "10 MW"},
     PlanField{.key = "failures.per_gpu_hour",
-              .doc = "Failures that stop the job, per GPU and hour; Llama 3 had 419 in 54 days on 16,384 GPUs",
+              .doc = "Failures that stop the job, per GPU-hour; Llama 3 had 419 in 54 days on 16,384 GPUs",
               .type = PlanType::number,
               .preset = "2e-5",
               .example = "2e-5",
@@ -74,7 +74,7 @@ constexpr std::array plan_field_table{
               .example = "0.3",
               .range = {0.0, 2.0}},
     PlanField{.key = "failures.checkpoint",
-              .doc = "Time for which a checkpoint stops training",
+              .doc = "Time that a checkpoint pauses training",
               .type = PlanType::span,
               .preset = "1 min",
               .example = "1 min"},
@@ -141,9 +141,9 @@ constexpr std::array plan_field_table{
               .example = "0.1",
               .range = {0.0, 2.0}},
     PlanField{.key = "gpus.NAME.available",
-              .doc =
-                  "Available GPUs of this kind, among which the plan chooses; required without `count`, beside which "
-                  "it only bounds that number",
+              .doc = "Available GPUs of this kind, among which the plan chooses; required unless `count` is given, for "
+                     "which it is only an upper limit"
+                     "",
               .type = PlanType::count,
               .example = "4096",
               .range = {1.0, max_available_gpus}},
@@ -153,7 +153,7 @@ constexpr std::array plan_field_table{
               .example = "1024",
               .range = {1.0, max_available_gpus}},
     PlanField{.key = "gpus.NAME.power",
-              .doc = "Power of one GPU with its share of the node",
+              .doc = "Power of one GPU, including its share of the node",
               .type = PlanType::power,
               .example = "1.3 kW"},
 };

@@ -269,7 +269,7 @@ class PlanReader {
       offer.power = power;
     } else if (parse_power(fields.text("power"))) {
       fields.mistake("power",
-                     "'power' is 0, but every GPU draws power; give what one GPU with its share of the node "
+                     "'power' is 0, but every GPU draws power; give what one GPU, including its share of the node, "
                      "draws, as in \"power: 1.3 kW\", or remove it");
     }
     return offer;
@@ -314,12 +314,14 @@ class PlanReader {
       }
       YamlMap map = file_.root().map("gpus").map(offer.name);
       if (plan_.power) {
-        map.mistake("", fmt::format("'limits.power' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node draws, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'limits.power' is given, but 'gpus.{}' has no 'power'; add what one GPU, "
+                                    "including its share of the node, "
+                                    "draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       } else if (plan_.energy_price > 0.0) {
-        map.mistake("", fmt::format("'energy.price' is given, but 'gpus.{}' has no 'power'; add what one GPU with its "
-                                    "share of the node draws, as in \"power: 1.3 kW\"",
+        map.mistake("", fmt::format("'energy.price' is given, but 'gpus.{}' has no 'power'; add what one GPU, "
+                                    "including its share of the node, "
+                                    "draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       }
     }

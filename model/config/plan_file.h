@@ -24,7 +24,7 @@ struct GpuOffer {
   std::int64_t available = 1;
   std::optional<std::int64_t> count;  ///< Exact number of GPUs to use, at most `available`.
   std::string count_place;            ///< "path:line:col" of the count.
-  std::optional<Watts> power;         ///< Power of one GPU with its share of the node.
+  std::optional<Watts> power;         ///< Power of one GPU, including its share of the node.
 };
 
 struct FailureTerms {
@@ -57,8 +57,8 @@ struct PlanFile {
 
 /// Loads a plan file. Throws ConfigError with every mistake in the file: wrong values, missing fields, contradictions.
 PlanFile load_plan(const std::string& path);
-/// Reads a plan from a text that is not in a file. Its paths start at the current folder, and messages call it `name`.
-/// Throws like load_plan.
+/// Reads a plan from a string that is not in a file. Its paths start at the current folder, and messages call it
+/// `name`. Throws like load_plan.
 PlanFile parse_plan(const std::string& name, const std::string& text);
 
 /// Returns true if a run setting is allowed below `set`.

@@ -47,7 +47,7 @@ std::string unknown_key(std::string_view key) {
   return fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key));
 }
 
-/// Resolves each path in a value from a file against the file's folder; leaves any other text unchanged.
+/// Resolves each path in a value from a file against the file's folder; leaves any other string unchanged.
 std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
   if (field.type == FieldType::names && text.find(',') != std::string_view::npos) {
     std::vector<std::string> names;

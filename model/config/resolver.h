@@ -61,7 +61,7 @@ std::vector<std::string> environment();
 
 /// Returns a field's value from a file after checking it; notes the mistake and returns nullopt when it is wrong.
 std::optional<Setting> read_setting(YamlFile& file, const Field& field, const YamlValue& value);
-/// Works like the overload above for a text at `place`.
+/// Works like the overload above for a string at `place`.
 std::optional<Setting> read_setting(YamlFile& file, const Field& field, std::string_view text, const YamlValue& place);
 
 }  // namespace commfuse

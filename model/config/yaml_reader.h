@@ -36,7 +36,7 @@ class YamlFile {
  public:
   /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
   explicit YamlFile(const std::filesystem::path& path);
-  /// Reads a text that is not in a file. `name` replaces the path in messages.
+  /// Reads a string that is not in a file. `name` replaces the path in messages.
   YamlFile(const std::string& name, const std::string& text);
   ~YamlFile();
   YamlFile(const YamlFile&) = delete;

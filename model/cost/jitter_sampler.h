@@ -28,8 +28,8 @@ struct JitterDraws {
 /// whole picoseconds, below 2^52. Each thread needs its own sampler.
 class JitterSampler {
  public:
-  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires a multiple of four.
-  /// Requires ranks >= 1.
+  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires a multiple of four,
+  /// and ranks >= 1.
   JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes,
                 const JitterLanes& inner = fastest_jitter_lanes());
 
@@ -43,7 +43,7 @@ class JitterSampler {
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
  private:
-  /// Consecutive ranks from `first` on, as many as the buffer of words allows.
+  /// Consecutive ranks that start at `first`, as many as the buffer of words allows.
   struct RankRun {
     std::size_t first = 0;
     std::size_t count = 0;

@@ -55,7 +55,7 @@ struct PricedShape {
 PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes,
                          const ExpertSplit& experts = {});
 
-/// Returns a text such as "GEMM 4K x 3584 x 8K" or "all-gather of 64 MiB".
+/// Returns a string such as "GEMM 4K x 3584 x 8K" or "all-gather of 64 MiB".
 std::string in_words(const PricedShape& shape);
 
 /// Returns true if a message among `ranks` ranks goes over several nodes.

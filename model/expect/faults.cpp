@@ -89,7 +89,7 @@ std::vector<Machine> dead_rail(const Machine& machine) {
   return machines;
 }
 
-/// Returns machines with a slow NIC. Rings pass every NIC of a node, so the slowest NIC sets the rate.
+/// Returns machines with a slow NIC. Rings pass through every NIC of a node, so the slowest NIC sets the rate.
 std::vector<Machine> degraded_nic(const Machine& machine) {
   if (!machine.network) {
     return {};

@@ -338,7 +338,7 @@ void name_ranks(const std::vector<Candidate>& candidates, const std::vector<doub
 const RankFaultText& text_of(RankFault fault) {
   const auto* const text =
       std::find_if(texts.begin(), texts.end(), [&](const RankFaultText& known) { return known.fault == fault; });
-  check(text != texts.end(), "every fault of a rank has a text");
+  check(text != texts.end(), "every fault of a rank has a description");
   return *text;
 }
 

@@ -75,7 +75,7 @@ DcgmWarning warning_of(const ToolValue& value, ReadingNotes& notes) {
   return warning;
 }
 
-/// Returns the items of a list, or the value itself if it is a single text; versions of DCGM differ.
+/// Returns the items of a list, or the value itself if it is a single string; versions of DCGM differ.
 std::vector<ToolValue> one_or_more(const ToolValue& value) {
   return value.json.is_array() ? value.items() : std::vector<ToolValue>{value};
 }

@@ -47,7 +47,7 @@ struct DcgmDiagnostic {
   std::vector<std::string> notes;  ///< Contents of the file that are not used.
 };
 
-/// Error for a text that is not from dcgmi diag.
+/// Error for a string that is not from dcgmi diag.
 class NoDcgmDiagnostic : public ConfigError {
  public:
   using ConfigError::ConfigError;

@@ -42,7 +42,7 @@ struct NcclTestsRun {
   std::vector<std::string> notes;  ///< Sentences about values that are missing and were assumed.
 };
 
-/// Error for a text without any row of nccl-tests.
+/// Error for a string without any row of nccl-tests.
 class NoNcclTests : public ConfigError {
  public:
   using ConfigError::ConfigError;
@@ -51,7 +51,7 @@ class NoNcclTests : public ConfigError {
 /// Returns all runs in a file, in order; a log may hold the output of several programs, one after the other. Text that
 /// launchers put before or inside a line (srun --label, mpirun --tag-output, kubectl logs --prefix, timestamps) is
 /// removed. `path` names the text in messages. `op` is the collective of output that does not name its program, as in
-/// older versions. Throws NoNcclTests for a text that is not output of nccl-tests. Throws ConfigError when the op or
+/// older versions. Throws NoNcclTests for a string that is not output of nccl-tests. Throws ConfigError when the op or
 /// the ranks are unknown, when every process ran alone, and for CPU times (-C). Wrong rows (no number, negative, wrong
 /// elements, cut off) are listed as mistakes, and the other rows are read.
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,

@@ -50,7 +50,7 @@ struct BandwidthRun {
   std::vector<std::string> notes;  ///< Contents of the file that are not used, and the program's warning.
 };
 
-/// Error for a text that is not from nvbandwidth.
+/// Error for a string that is not from nvbandwidth.
 class NoNvbandwidth : public ConfigError {
  public:
   using ConfigError::ConfigError;

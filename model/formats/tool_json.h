@@ -47,9 +47,9 @@ struct ToolValue {
   void note_others(std::span<const std::string_view> known, ReadingNotes& notes) const;
 };
 
-/// Parses the document that begins at the first "{" of a text, and notes the text before it. `program` names the
-/// program that prints such files in messages. Throws ConfigError "path:line:col: sentence; remedy" for a text that is
-/// not a JSON object, and for duplicate keys.
+/// Parses the document that begins at the first "{" of a string, and notes the text before it. `program` names the
+/// program that prints such files in messages. Throws ConfigError "path:line:col: sentence; remedy" for a string that
+/// is not a JSON object, and for duplicate keys.
 nlohmann::json tool_document(std::string_view text, const std::string& path, std::string_view program,
                              ReadingNotes& notes);
 

@@ -20,8 +20,8 @@ struct TextWord {
 /// page has dropped or spelt out the escape character ("[4mGPU0", "^[[0m").
 std::vector<std::vector<TextWord>> words_of_lines(std::string_view text);
 
-/// Throws ConfigError for a text without a known table. The message names the tool that wrote the text, if it is known,
-/// and the command that prints the links between the GPUs.
+/// Throws ConfigError for a string without a known table. The message names the tool that wrote the text, if it is
+/// known, and the command that prints the links between the GPUs.
 [[noreturn]] void refuse_unknown_text(const std::string& path, const std::vector<std::vector<TextWord>>& lines);
 
 /// Throws ConfigError if the text shows slices of a GPU (MIG), which have no links to each other.

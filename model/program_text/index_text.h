@@ -14,7 +14,7 @@
 
 namespace commfuse::text {
 
-/// Mistake in a text, and its position. The parse functions of this file throw it.
+/// Mistake in a string, and its position. The parse functions of this file throw it.
 struct TextError {
   std::size_t at = 0;
   std::string message;  // "sentence; remedy"

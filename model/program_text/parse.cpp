@@ -496,7 +496,7 @@ Program parse_program(const std::string& text, const std::string& path) {
   std::optional<Program> program;
   mistakes.attempt([&] { program = text::read_program(root, mistakes); });
   mistakes.report();
-  check(program.has_value(), "a text without mistakes gives a program");
+  check(program.has_value(), "a string without mistakes gives a program");
   return *std::move(program);
 }
 

@@ -135,7 +135,7 @@ struct WhatIf {
   Interval days, cost;
   double days_share = 0.0;  ///< Additional time as a share of the answer's time; negative if shorter.
   double cost_share = 0.0;
-  /// Additional price at which the change stops paying off: per GPU and hour, and per GPU over the whole run.
+  /// Additional price at which the change stops paying off: per GPU-hour, and per GPU over the whole run.
   std::optional<double> break_even_gpu_hour;
   std::optional<double> break_even_gpu;
 };

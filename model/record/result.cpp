@@ -205,7 +205,7 @@ void put_setting(Row& row, const Value& value) {
   row.*member = count_in(value);
 }
 
-/// Returns the column of a setting that is a text or a count of the row.
+/// Returns the column of a setting that is a string or a count of the row.
 template <auto member>
 constexpr ResultColumn setting(std::string_view name, std::string_view doc, ColumnRole role = ColumnRole::point) {
   constexpr bool is_text = std::is_same_v<decltype(member), std::string Row::*>;

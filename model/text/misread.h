@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats the message about a text that is not the expected quantity.
+// Formats the message about a string that is not the expected quantity.
 #pragma once
 
 #include <string>

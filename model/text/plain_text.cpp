@@ -11,8 +11,8 @@ namespace {
 
 bool is_allowed(char letter, std::string_view allowed) { return allowed.find(letter) != std::string_view::npos; }
 
-/// Returns the number of bytes of the UTF-8 character at the start of a text that is not empty; 0 if it does not start
-/// with one.
+/// Returns the number of bytes of the UTF-8 character at the start of a string that is not empty; 0 if it does not
+/// start with one.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);

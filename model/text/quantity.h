@@ -51,8 +51,8 @@ std::string format_size(Bytes size);                ///< "32 KiB"; bytes if no b
 std::string format_bandwidth(BytesPerSecond rate);  ///< "450 GB/s"
 std::string format_count(std::int64_t count);       ///< "128K" if exact, else "1000"
 
-/// Returns a text for people, rounded to one millionth: "64.2857 GB/s" for 450 GB/s over 7, where the shortest exact
-/// text is in B/s.
+/// Returns a string for people, rounded to one millionth: "64.2857 GB/s" for 450 GB/s over 7, where the shortest exact
+/// string is in B/s.
 std::string bandwidth_in_words(BytesPerSecond rate);
 
 }  // namespace commfuse

@@ -25,7 +25,7 @@ std::optional<std::string> nearest(std::string_view wrong, std::span<const std::
 /// "keys".
 std::string remedy_for(std::string_view wrong, std::span<const std::string_view> known, std::string_view what);
 
-/// Returns an untrusted text between single quotes, on one line of a message: control characters escaped, long text
+/// Returns an untrusted string between single quotes, on one line of a message: control characters escaped, long text
 /// cut.
 std::string in_quotes(std::string_view text);
 

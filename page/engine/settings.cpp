@@ -17,7 +17,7 @@ Settings settings_of(const nlohmann::json& texts) {
   Resolver resolver;
   for (const auto& [key, text] : texts.items()) {
     if (!text.is_string()) {
-      throw ConfigError(fmt::format("{}: not a text; write the value in quotes", key));
+      throw ConfigError(fmt::format("{}: not a string; write the value in quotes", key));
     }
     const Field* field = find_field(key);
     if (field == nullptr && (field = field_meant(key)) == nullptr) {

@@ -82,7 +82,7 @@ function bytesText(bytes) {
 /// Writes "GEMM 4K x 7K x 8K" with exact sizes and multiplication signs.
 const shapeText = (shape) => (shape.startsWith("GEMM ") ? shape.replace(/\b(\d+)K\b/g, (_, size) => String(size * 1024)) : shape).replaceAll(" x ", " \u00d7 ");
 
-/// Returns a text such as "a, b and c".
+/// Returns a string such as "a, b and c".
 function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }

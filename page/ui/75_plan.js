@@ -344,7 +344,7 @@ function planTiles(best, plan, currency) {
 
 const TICKS = [1, 1.5, 2, 3, 5, 7]; // multiples of a power of ten, for short axes
 
-/// Returns a text such as "deadline, 90 days; budget, $2.00M".
+/// Returns a string such as "deadline, 90 days; budget, $2.00M".
 function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
   return [deadline && `deadline, ${deadlineText(deadline)}`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
 }

@@ -44,7 +44,7 @@ class Figure:
 
 
 def _value_of(cell: str) -> Any:
-    """Return the value of a CSV cell: None, a number or a text."""
+    """Return the value of a CSV cell: None, a number or a string."""
     for kind in (int, float):
         try:
             return kind(cell)

@@ -22,8 +22,8 @@ struct Called {
 };
 
 /// Runs `commfuse-sim NAME WORDS...` on a thread of its own, without the interpreter's lock. Passes each piece of
-/// progress to `write` as a single text; draws a bar if `shows_bars`. The calling thread checks for signals 20 times a
-/// second: if a handler raises an exception, as the handler of SIGINT does, the command is stopped in an orderly way
+/// progress to `write` as a single string; draws a bar if `shows_bars`. The calling thread checks for signals 20 times
+/// a second: if a handler raises an exception, as the handler of SIGINT does, the command is stopped in an orderly way
 /// and the exception is thrown. Requires the lock.
 Called call(const std::string& name, const std::vector<std::string>& words, const pybind11::object& write,
             bool shows_bars);

@@ -109,8 +109,8 @@ Figure frame_of(const Map& map, std::string id) {
   return figure;
 }
 
-/// Adds one cell mark for each point, from the lowest ranks and shortest sequence on. The texts of a large map appear
-/// only in the data.
+/// Adds one cell mark for each point, starting with the lowest ranks and shortest sequence. The texts of a large map
+/// appear only in the data.
 void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
                const std::function<std::string(const Cell&)>& value) {
   constexpr std::size_t max_described = 100;

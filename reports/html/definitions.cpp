@@ -21,7 +21,7 @@ constexpr std::array words{
     Definition{"compute", "Compute", "Essential work: the compute of the unfused operator, priced in one piece."},
     Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of its pieces minus compute."},
     Definition{"stretch", "Stretch",
-               "Time by which essential work runs longer than priced: interference and jitter. Negative where pieces "
+               "How much longer essential work runs than priced: interference and jitter. Negative where pieces "
                "overlap."},
     Definition{"local", "Local",
                "Adds, packs, shuffles and copies that the strategy makes, while no essential work runs."},

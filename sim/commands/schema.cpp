@@ -132,7 +132,7 @@ Json with_dots(bool (*is_wanted)(const Field&) = [](const Field&) { return true;
   return patterns;
 }
 
-/// Returns the schema of the axes. The values of an axis are a list, or a text with values and ranges.
+/// Returns the schema of the axes. The values of an axis are a list, or a string with values and ranges.
 Json axis() {
   Json field_properties = Json::object();
   for (const Field& field : run_fields()) {

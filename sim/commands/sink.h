@@ -6,7 +6,7 @@
 
 namespace commfuse::sim {
 
-/// Takes a piece of a text or a file.
+/// Takes a piece of a string or a file.
 using Sink = std::function<void(std::string_view)>;
 
 }  // namespace commfuse::sim

@@ -22,7 +22,7 @@ struct ExpectedKernelRow {
 /// Returns FLOP/s for a GEMM and bytes copied per second for a copy.
 double rate_of(const ExpectedKernelRow& row, Duration time);
 
-/// Parses "4096x8192x8K" as m x n x k. Throws ConfigError for any other text, and for extents above 16M.
+/// Parses "4096x8192x8K" as m x n x k. Throws ConfigError for any other string, and for extents above 16M.
 GemmSize parse_gemm_size(std::string_view text, DType dtype);
 
 struct KernelQuestion {

@@ -118,7 +118,7 @@ std::int64_t read_ranks(KeyedFile& file, StepSettings& step, std::vector<std::st
   const auto ranks = product_within(gpus_range.most, {step.tensor, step.ulysses, step.pipeline});
   if (!ranks) {
     throw ConfigError(
-        fmt::format("{}: a replica needs more than {} GPUs; write smaller degrees", file.path(), gpus_range.most));
+        fmt::format("{}: a replica needs more than {} GPUs; choose smaller degrees", file.path(), gpus_range.most));
   }
   return *ranks;
 }
@@ -275,7 +275,7 @@ Imported read_deepspeed(const Source& source) {
   }
   note_unread(file, deepspeed_keys(), import.notes);
   import.step = step;
-  import.origin = "From a configuration of DeepSpeed.";
+  import.origin = "From a DeepSpeed configuration.";
   return import;
 }
 

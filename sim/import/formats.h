@@ -27,7 +27,7 @@ struct Format {
   std::string_view example;  ///< Example commands, indented by two spaces.
   std::span<const FormatOption> options;
   Imported (*read)(const Source& source);  ///< Reader; throws ConfigError if the file has another format.
-  bool (*is)(std::string_view text);       ///< Returns true only if a text unmistakably has this format.
+  bool (*is)(std::string_view text);       ///< Returns true only if a string unmistakably has this format.
 };
 
 /// Returns the formats in the order in which they are listed.

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t deepest_nesting = 32;
 
-/// Iterates over a text and counts the bytes that the parser has read, because the parser reports only the places of
+/// Iterates over a string and counts the bytes that the parser has read, because the parser reports only the places of
 /// errors.
 class CountingIterator {
  public:
@@ -49,7 +49,7 @@ class CountingIterator {
   std::size_t* bytes_read_;
 };
 
-/// Finds the line and column of a byte in a text. Each call must request a later byte than the previous call.
+/// Finds the line and column of a byte in a string. Each call must request a later byte than the previous call.
 class Places {
  public:
   explicit Places(std::string_view text) : text_(text) {}
@@ -120,7 +120,7 @@ class Listener {
     begin();
     if (prefixes_.empty()) {
       throw ConfigError(
-          fmt::format("{}: a list where an object is expected; give a configuration of DeepSpeed", file_.path()));
+          fmt::format("{}: a list where an object is expected; give a DeepSpeed configuration", file_.path()));
     }
     if (lists_++ == 0) {
       current_.items.clear();
@@ -144,8 +144,8 @@ class Listener {
  private:
   void begin() {
     if (++depth_ > deepest_nesting) {
-      throw ConfigError(fmt::format("{}: more than {} levels of nesting; give a configuration of DeepSpeed",
-                                    file_.path(), deepest_nesting));
+      throw ConfigError(fmt::format("{}: more than {} levels of nesting; give a DeepSpeed configuration", file_.path(),
+                                    deepest_nesting));
     }
   }
   bool value(EntryKind kind, std::string text) {
@@ -155,7 +155,7 @@ class Listener {
     }
     if (prefixes_.empty()) {
       throw ConfigError(
-          fmt::format("{}: a value where an object is expected; give a configuration of DeepSpeed", file_.path()));
+          fmt::format("{}: a value where an object is expected; give a DeepSpeed configuration", file_.path()));
     }
     current_.kind = kind;
     current_.text = std::move(text);

@@ -455,7 +455,7 @@ void note_exchanges_by_layer(const std::vector<ShellWord>& words, std::vector<st
   }
 }
 
-/// Returns the flags of a text with their values. If a flag is repeated, its last value counts, as in Megatron.
+/// Returns the flags of a string with their values. If a flag is repeated, its last value counts, as in Megatron.
 Arguments arguments_of(std::string_view text, const std::string& path, Repeats& repeats) {
   const std::vector<ShellWord> words = shell_words(text);
   Arguments arguments(

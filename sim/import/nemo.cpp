@@ -118,7 +118,7 @@ class Interpolation {
  public:
   explicit Interpolation(const KeyedFile& file) : file_(&file) {}
 
-  /// Returns the value of a text that is a reference, and any other text unchanged. Returns nothing if the text
+  /// Returns the value of a string that is a reference, and any other string unchanged. Returns nothing if the text
   /// contains more than a reference, or does not lead to a scalar within eight steps.
   [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
     std::string value = text;
@@ -412,7 +412,7 @@ bool sets_overlap(const KeyedFile& file) {
 }
 
 Dialect dialect_of(const KeyedFile& file) {
-  return {.origin = "From a configuration of NeMo.",
+  return {.origin = "From a NeMo configuration.",
           .missing =
               "recipes of Megatron-Bridge are Python, which is not supported: give the run_config.yaml that a run "
               "saves, or add the key",

@@ -57,7 +57,7 @@ class GrowingWord {
   std::int64_t open_ = 0;
 };
 
-/// A text to split, the line on which it begins, and the places where a backslash joined two lines.
+/// A string to split, the line on which it begins, and the places where a backslash joined two lines.
 struct TextAtLine {
   std::string_view text;
   int line = 1;
@@ -151,7 +151,7 @@ class Splitter {
 /// Each level reads its input once, so a small number of levels keeps the work proportional to the size of the text.
 constexpr int max_levels = 8;
 
-/// Returns the last part of a word as a text of its own.
+/// Returns the last part of a word as a string of its own.
 TextAtLine end_of(const ShellWord& word, std::string_view end) {
   const std::size_t begin = word.text.size() - end.size();
   TextAtLine source{.text = end, .line = word.line, .joins = {}};
@@ -218,7 +218,7 @@ bool is_own_fallback(std::string_view name, std::string_view value) {
   return reference && value.empty() && reference->name == name;
 }
 
-/// Expands a text and, recursively, the variables that it names. A variable is unknown inside its own value, which
+/// Expands a string and, recursively, the variables that it names. A variable is unknown inside its own value, which
 /// breaks cycles and makes X=${X:-1} use its fallback.
 class Expansion {
  public:
@@ -277,7 +277,7 @@ class Expansion {
   std::size_t work_ = 0;
 };
 
-/// Returns whether a text contains $NAME or ${NAME.
+/// Returns whether a string contains $NAME or ${NAME.
 bool uses(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const std::string_view before = text.substr(0, at);

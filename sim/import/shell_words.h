@@ -24,9 +24,9 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 /// Largest size of an expanded text, in bytes. Each variable adds 1 to the size.
 inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 
-/// Splits a text at blanks. Quotes keep blanks in a word, a backslash quotes the next character, and # begins a comment
-/// where a word could begin. Parentheses and semicolons count as blanks, so an array yields its words. A quoted word
-/// "--flag value" yields two words, as in bash when an array is expanded without quotes. A value NAME="..." or
+/// Splits a string at blanks. Quotes keep blanks in a word, a backslash quotes the next character, and # begins a
+/// comment where a word could begin. Parentheses and semicolons count as blanks, so an array yields its words. A quoted
+/// word "--flag value" yields two words, as in bash when an array is expanded without quotes. A value NAME="..." or
 /// NAME+="..." that contains flags is split into words; nested values are split in the same way, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 

@@ -406,7 +406,7 @@ Imported read_torchtitan(const Source& source) {
   step.framework = overlaps_collectives(file, import.notes) ? "torchtitan-async-tp" : "torchtitan";
   note_unread(file, torchtitan_keys(), import.notes);
   import.step = step;
-  import.origin = "From a configuration of torchtitan.";
+  import.origin = "From a torchtitan configuration.";
   return import;
 }
 

@@ -14,9 +14,9 @@ namespace commfuse::schema {
 enum class ShapeKind : std::uint8_t {
   text,
   word,     ///< one of `words`
-  pattern,  ///< a text that matches `pattern`
+  pattern,  ///< a string that matches `pattern`
   boolean,
-  count,   ///< a whole number from `least` to `largest`, or a text such as "8K" with a binary K, M or G
+  count,   ///< a whole number from `least` to `largest`, or a string such as "8K" with a binary K, M or G
   number,  ///< from `least` to `largest`
   list,    ///< each item like of[0]
   map,     ///< with `keys`

@@ -18,7 +18,7 @@ std::optional<double> number_in(std::string_view text) {
   return is_number ? std::optional(value) : std::nullopt;
 }
 
-/// Splits a text at the first space.
+/// Splits a string at the first space.
 std::pair<std::string_view, std::string_view> first_word(std::string_view text) {
   const std::size_t space = text.find(' ');
   return space == std::string_view::npos ? std::pair(text, std::string_view())

@@ -113,7 +113,7 @@ bool is_at(const Words& text, std::size_t position, const Words& name) {
          std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(position));
 }
 
-/// A machine's name found in a text.
+/// A machine's name found in a string.
 struct Hit {
   const Machine* machine = nullptr;
   std::size_t begin = 0;

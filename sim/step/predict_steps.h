@@ -34,8 +34,8 @@ class StepPoints {
   /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& wanted);
 
-  /// Returns the evidence of a training step that ran under the framework, or the only strategy, that its settings
-  /// name. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, and for a
+  /// Returns the evidence of a training step. Its settings must name the framework, or the only strategy, under which
+  /// it ran. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, and for a
   /// plan whose settings clash.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
   /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for

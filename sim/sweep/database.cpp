@@ -63,8 +63,8 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
 /// write-protected file SQLite falls back to reading.
 int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
 
-/// Length limit of a text or a row, in bytes. The largest values that a sweep writes, its settings and the causes of a
-/// tail, take a few MB.
+/// Length limit of a string or a row, in bytes. The largest values that a sweep writes, its settings and the causes of
+/// a tail, take a few MB.
 constexpr int longest_value = 1 << 26;
 
 /// Opening would block if one of SQLite's auxiliary files were a pipe.

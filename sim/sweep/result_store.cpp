@@ -304,7 +304,7 @@ struct StoreReader::State {
     }
   }
 
-  /// Reads a value. If the file stores the value as the number of a text, `word` becomes that number. Most rows have
+  /// Reads a value. If the file stores the value as the number of a string, `word` becomes that number. Most rows have
   /// the same text as the previous row, so the text is copied only if the number changes.
   void read_value(int column, StoreType type, Value& value, std::optional<std::int64_t>& word) const {
     const Type held_type = rows->type(column);

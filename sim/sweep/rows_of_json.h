@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// Largest total size of all rows of a text, in bytes.
+/// Largest total size of all rows of a string, in bytes.
 inline constexpr std::size_t max_json_bytes = std::size_t{2} << 30U;
 
 /// Callbacks that take rows, one by one.

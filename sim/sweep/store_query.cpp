@@ -208,7 +208,7 @@ bool is_setting(const Column& column) {
   return column.role != ColumnRole::outcome || column.plan_words == PlanWords::setting;
 }
 
-/// Returns the value of a setting as a text. A row without a value has the default, as rows of older versions do.
+/// Returns the value of a setting as a string. A row without a value has the default, as rows of older versions do.
 std::string text_of_setting(const std::string& name, const Value& value) {
   const Field* const field = find_field(name);
   const std::string_view preset = field == nullptr ? std::string_view{} : field->preset;

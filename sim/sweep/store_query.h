@@ -39,7 +39,7 @@ enum class Verify : std::uint8_t { nothing, rows };
 /// A setting that all rows of a store share, and all rows of another store with another value.
 struct ChangedSetting {
   std::string name;    ///< Name of the column.
-  std::string before;  ///< Value in the first store, as a text; the default if the rows have none.
+  std::string before;  ///< Value in the first store, as a string; the default if the rows have none.
   std::string after;
 };
 
@@ -128,10 +128,10 @@ class StoreQuery {
   /// by number, it also yields the number of the text, under a name that begins with #.
   [[nodiscard]] std::string table(const std::string& schema) const;
   [[nodiscard]] std::string time_of_both_in_sql() const;
-  /// Returns the column of table() that needs no look-up: the number of a text where the file has numbers.
+  /// Returns the column of table() that needs no look-up: the number of a string where the file has numbers.
   [[nodiscard]] std::string stored_name(const std::string& name) const;
   [[nodiscard]] std::string stored_names(const std::vector<std::string>& names) const;
-  /// `is_word`: the file has the number of a text in this column.
+  /// `is_word`: the file has the number of a string in this column.
   [[nodiscard]] Value value_of(const Statement::Cell& cell, bool is_word) const;
   /// The values of columns that a statement selects in the form of stored_name().
   class Selected {

@@ -19,7 +19,7 @@ enum class StoreKind : std::uint8_t { layers, models };
 
 enum class StoreType : std::uint8_t {
   word,   ///< one of few strings, each stored once
-  text,   ///< a text that may differ in every row
+  text,   ///< a string that may differ in every row
   count,  //
   number
 };

@@ -19,7 +19,7 @@ const std::string start = "Out of memory";
 
 bool begins(const std::string& text) { return text.compare(0, start.size(), start) == 0; }
 
-/// Returns the first sentence of a text with line breaks.
+/// Returns the first sentence of a string with line breaks.
 std::string first_sentence(std::string text) {
   for (std::size_t at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ")) {
     text.replace(at, 3, " ");

@@ -257,7 +257,7 @@ TEST_F(ResultsTest, ATableShowsTheColumnsOfItsConditions) {
   EXPECT_NE(table.find(" exposed_us "), std::string::npos) << table;
   EXPECT_NE(table.find(" head_us"), std::string::npos) << table;
   const std::string text = run_program("commfuse-sim results out --where \"strategy <> 'exposed_us'\"").out;
-  EXPECT_EQ(text.find("exposed_us"), std::string::npos) << "a text names no column";
+  EXPECT_EQ(text.find("exposed_us"), std::string::npos) << "a string names no column";
 }
 
 TEST_F(ResultsTest, AKnownColumnThatNoRowHasIsEmpty) {

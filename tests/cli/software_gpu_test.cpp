@@ -27,7 +27,7 @@ constexpr const char* few_flops = "SOFTWARE_GPU_MOST_WORK=10000000 ";
 
 class SoftwareGpu : public testing::Test {
  protected:
-  /// Runs on one GPU. `variables` is a text such as "NAME=value ".
+  /// Runs on one GPU. `variables` is a string such as "NAME=value ".
   static Outcome on_one_gpu(const std::string& command, const std::string& variables = "") {
     Outcome outcome =
         run_program("COMMFUSE_CUDA_PLUGIN='" COMMFUSE_SOFTWARE_GPU "' " + variables + "commfuse-validate " + command);

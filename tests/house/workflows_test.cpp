@@ -28,7 +28,7 @@ std::vector<fs::path> workflows() {
   return files;
 }
 
-/// Returns our scripts that a text runs: "./dev package", "tests/release/notes.sh", ".ci/run".
+/// Returns our scripts that a string runs: "./dev package", "tests/release/notes.sh", ".ci/run".
 std::vector<std::string> scripts_in(const std::string& text) {
   static const std::regex script(R"re((?:^|[\s;&|(])((?:\./|tests/|\.ci/|cmake/)[\w./-]*\w))re");
   std::vector<std::string> scripts;

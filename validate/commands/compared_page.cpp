@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Returns a text such as "1 host" or "2 hosts".
+/// Returns a string such as "1 host" or "2 hosts".
 std::string with_noun(std::int64_t count, std::string_view singular, std::string_view plural) {
   return fmt::format("{} {}", count, count == 1 ? singular : plural);
 }

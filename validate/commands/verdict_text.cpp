@@ -78,7 +78,7 @@ std::string half_lines(const Judgement& judgement) {
   return text;
 }
 
-/// Returns a text such as "512.3 ms".
+/// Returns a string such as "512.3 ms".
 std::string step_in_words(double us) {
   return us >= 1e6   ? fmt::format("{:.2f} s", us / 1e6)
          : us >= 1e3 ? fmt::format("{:.1f} ms", us / 1e3)

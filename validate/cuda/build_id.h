@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Returns a text such as "0.1.0 (a1b2c3d4e5f6)".
+/// Returns a string such as "0.1.0 (a1b2c3d4e5f6)".
 inline std::string build_id_in_words() {
   const BuildInfo& build = build_info();
   return std::string(build.version) + " (" + std::string(build.git_revision) + ")";

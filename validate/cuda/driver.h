@@ -294,7 +294,7 @@ class Network {
   Network& operator=(const Network&) = delete;
   virtual ~Network() = default;
 
-  /// Returns a text such as "2.28.9".
+  /// Returns a string such as "2.28.9".
   [[nodiscard]] virtual std::string version() const = 0;
   [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
   [[nodiscard]] virtual int rank() const = 0;

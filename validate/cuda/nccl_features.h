@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 /// Returns a version in the form of NCCL_VERSION_CODE and ncclGetVersion() since 2.9: 22809 is 2.28.9.
 constexpr int nccl_code(int major, int minor, int patch) { return major * 10000 + minor * 100 + patch; }
-/// Returns a text such as "2.28.9".
+/// Returns a string such as "2.28.9".
 std::string nccl_in_words(int code);
 
 /// Older versions cannot split a communicator.

@@ -23,9 +23,9 @@ struct DeviceState {
 /// device.
 std::optional<DeviceState> device_state(const std::string& uuid);
 
-/// Returns a text such as "idling, the power cap", or "nothing".
+/// Returns a string such as "idling, the power cap", or "nothing".
 std::string reasons_in_words(std::uint64_t throttled_by);
-/// Returns a text such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled".
+/// Returns a string such as "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, not throttled".
 std::string in_words(const DeviceState& state);
 
 }  // namespace commfuse::validate

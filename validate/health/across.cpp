@@ -28,7 +28,7 @@ std::string tally(const std::map<std::string, int>& counts) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Returns a text such as "process 3 on node-2, process 5 on node-4 and 2 more".
+/// Returns a string such as "process 3 on node-2, process 5 on node-4 and 2 more".
 std::string named_processes(std::span<const NodeReport> reports, const std::vector<std::size_t>& processes) {
   constexpr std::size_t max_named = 4;
   std::vector<std::string> words;

@@ -52,7 +52,7 @@ class CheckList {
   std::vector<HealthCheck> checks_;
 };
 
-/// Returns a text such as "mlx5_0/1".
+/// Returns a string such as "mlx5_0/1".
 std::string name_of_port(const RdmaPort& port);
 
 void look_at_driver(const NodeFacts& node, const ManagementFacts& management, CheckList& list);

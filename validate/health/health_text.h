@@ -24,7 +24,7 @@ struct HostHealth {
 /// unless a single word is longer.
 std::string health_table(std::span<const HealthCheck> checks, std::size_t width);
 
-/// Returns a text such as "11 ok, 1 warn, 2 bad".
+/// Returns a string such as "11 ok, 1 warn, 2 bad".
 std::string health_totals(std::span<const HealthCheck> checks);
 
 /// Returns the document of `doctor -o json`. `across` compares the processes; it is empty for a single process.

@@ -24,7 +24,7 @@ std::string kind_in_words(const PciFunction& device) {
   return device.kind == PciKind::gpu ? "GPU" : device.kind == PciKind::nic ? "NIC" : "PCIe switch";
 }
 
-/// Returns a text such as "PCIe generation 5 x16".
+/// Returns a string such as "PCIe generation 5 x16".
 std::string link_in_words(std::optional<double> speed, std::optional<int> width) {
   return fmt::format("{}{}", speed ? generation_in_words(*speed) : "PCIe", width ? fmt::format(" x{}", *width) : "");
 }
@@ -98,7 +98,7 @@ void look_at_slot(const PciLink& link, CheckList& list) {
   }
 }
 
-/// Returns a text such as "8 GPUs at PCIe generation 5 x16".
+/// Returns a string such as "8 GPUs at PCIe generation 5 x16".
 std::string links_in_words(const std::vector<PciPath>& paths) {
   std::map<std::string, std::size_t> counts;
   for (const PciPath& path : paths) {

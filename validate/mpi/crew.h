@@ -33,7 +33,7 @@ class Activity {
   [[nodiscard]] virtual std::vector<std::string> standing() const { return {}; }
 };
 
-/// The end of a process, as reported to the leader: an exit code from 0 to 255, and a text without control characters
+/// The end of a process, as reported to the leader: an exit code from 0 to 255, and a string without control characters
 /// other than tabs and line ends.
 struct Ending {
   int process = 0;

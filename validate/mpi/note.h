@@ -66,7 +66,7 @@ class PayloadWriter {
   Payload bytes_;
 };
 
-/// Returns a payload with a single text.
+/// Returns a payload with a single string.
 Payload text_payload(const std::string& text);
 
 /// Throws std::runtime_error if too few bytes remain.

@@ -40,7 +40,7 @@ const textAt = (x, y, text, fill, more = {}) => ({
   style: { x, y, text, fill, font: FONT, textAlign: "center", textVerticalAlign: "middle", ...more },
 });
 
-/// Approximate width of a text, only for deciding if it fits.
+/// Approximate width of a string, only for deciding if it fits.
 const widthOf = (text) => text.length * 6.4;
 
 function boxes(marks, scales, colours) {

@@ -31,7 +31,7 @@ class CatalogueTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove(file_); }
 
-  /// Writes a file of the catalogue with one text replaced by another, and returns the path of the copy.
+  /// Writes a file of the catalogue with one string replaced by another, and returns the path of the copy.
   std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
     std::ifstream in(configs_folder + "/" + source);
     std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

@@ -48,7 +48,7 @@ class HfConfigTest : public ::testing::Test {
     std::ofstream(file_, std::ios::binary) << text;
     return read_hf_config(file_);
   }
-  /// Returns llama with one text replaced by another.
+  /// Returns llama with one string replaced by another.
   [[nodiscard]] static std::string llama_with(std::string_view from, std::string_view to) {
     std::string text(llama_config);
     const std::size_t at = text.find(from);
@@ -603,7 +603,7 @@ TEST_F(HfConfigTest, AHugeNumberOfExpertsIsNotTakenForNone) {
       "'num_experts' is 18446744073709551615; choose 1 to 65536");
 }
 
-// config.json of Step-3 has a text here; other files have a list.
+// config.json of Step-3 has a string here; other files have a list.
 TEST_F(HfConfigTest, LayersWithExpertsMayBeATextOrAList) {
   const auto with_layers = [](std::string_view layers) {
     return llama_with("\"hidden_act\"", fmt::format("\"moe_num_experts\": 8, \"moe_top_k\": 2, \"moe_layers_enum\": "

@@ -65,7 +65,7 @@ class LoadImplementationTest : public ::testing::Test {
     std::ofstream("loom.yaml", std::ios::binary) << text;
     return load_implementation("./loom.yaml");
   }
-  /// Returns the example with one text in place of another.
+  /// Returns the example with one string in place of another.
   static std::string with(std::string_view from, std::string_view to) {
     std::string text(loom_implementation);
     const std::size_t at = text.find(from);

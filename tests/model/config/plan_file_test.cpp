@@ -61,9 +61,10 @@ TEST_F(PlanFileTest, LimitsOfZeroAreRefused) {
             "remove it");
   std::string kind = minimal;
   kind.replace(kind.find("available"), 0, "power: 0 W, ");
-  EXPECT_NE(refusal(kind).find("'power' is 0, but every GPU draws power; give what one GPU with its share of the node "
-                               "draws, as in \"power: 1.3 kW\", or remove it"),
-            std::string::npos)
+  EXPECT_NE(
+      refusal(kind).find("'power' is 0, but every GPU draws power; give what one GPU, including its share of the node, "
+                         "draws, as in \"power: 1.3 kW\", or remove it"),
+      std::string::npos)
       << refusal(kind);
 }
 

@@ -27,7 +27,7 @@ class ResolverTest : public ::testing::Test {
   OwnFolder folder_;
 };
 
-/// Returns a text such as "8K from --seq".
+/// Returns a string such as "8K from --seq".
 std::string value_and_origin(const Settings& settings, std::string_view key) {
   const Setting& setting = settings.at(*find_field(key));
   return setting.text + " from " + (setting.origin.where.empty() ? "default" : setting.origin.where);

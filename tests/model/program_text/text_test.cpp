@@ -313,7 +313,7 @@ unfused: []
 ops:
 )";
 
-/// Returns the canonical form of the only op in a text.
+/// Returns the canonical form of the only op in a string.
 std::string canonical(const std::string& op) {
   const std::string text = to_text(parse_program(std::string{schedule_head} + op, "hand.yaml"));
   return text.substr(text.find("\nops:\n") + 6);

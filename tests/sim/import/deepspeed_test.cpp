@@ -60,7 +60,7 @@ TEST_F(Deepspeed, AFileBecomesTheStepOfItsModel) {
   EXPECT_EQ(import.model_name, "llama-3.1-8b");
   EXPECT_EQ(gpus_of(import.step), 16);
   EXPECT_EQ(run_text(import),
-            "# From a configuration of DeepSpeed.\nschema: commfuse.run/1\nscope: step\nframework: deepspeed\nranks: "
+            "# From a DeepSpeed configuration.\nschema: commfuse.run/1\nscope: step\nframework: deepspeed\nranks: "
             "2\nseq: 4096\n"
             "batch: 64\ndtype: bf16\nattention_kernel: fused\nparallel:\n  sequence_parallel: off\n  pipeline: 1\n  "
             "interleave: 1\n  data: 8\n"
@@ -213,8 +213,8 @@ TEST_F(Deepspeed, MistakesAreReportedWithTheirPlace) {
             "a.json:1:35: bf16.enabled is '1'; write true or false");
   EXPECT_EQ(refusal("{\"train_batch_size\": 16, \"train_batch_size\": 32}"),
             "a.json:1:26: 'train_batch_size' is given twice; keep one of them");
-  EXPECT_EQ(refusal("[1]"), "a.json: a list where an object is expected; give a configuration of DeepSpeed");
-  EXPECT_EQ(refusal("1"), "a.json: a value where an object is expected; give a configuration of DeepSpeed");
+  EXPECT_EQ(refusal("[1]"), "a.json: a list where an object is expected; give a DeepSpeed configuration");
+  EXPECT_EQ(refusal("1"), "a.json: a value where an object is expected; give a DeepSpeed configuration");
   EXPECT_EQ(refusal("{\"a\": "), "a.json:1:7: the JSON is truncated or invalid; write JSON");
   EXPECT_EQ(refusal("{\"train_batch_size\": 16}", {{"--gpus", "0"}}),
             "--gpus is '0'; write a whole number of at least 1");

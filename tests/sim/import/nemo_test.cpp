@@ -83,7 +83,7 @@ TEST(Nemo, KeysMeanTheSameAsMegatronsFlags) {
       "--num-layers 24 --hidden-size 4096 --ffn-hidden-size 16384 --num-attention-heads 32 "
       "--recompute-granularity selective --use-distributed-optimizer --bf16 --overlap-grad-reduce",
       "a.sh", "a");
-  EXPECT_EQ(run_text(import).substr(0, run_text(import).find('\n')), "# From a configuration of NeMo.");
+  EXPECT_EQ(run_text(import).substr(0, run_text(import).find('\n')), "# From a NeMo configuration.");
   EXPECT_EQ(body(run_text(import)), body(run_text(from_flags)));
   EXPECT_EQ(body(import.model), body(from_flags.model));
   EXPECT_EQ(gpus_of(import.step), 16);

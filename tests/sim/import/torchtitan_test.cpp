@@ -60,7 +60,7 @@ TEST_F(Torchtitan, ACurrentFileBecomesItsStep) {
   EXPECT_EQ(import.model_name, "llama-3.1-70b");
   EXPECT_EQ(gpus_of(import.step), 256);
   EXPECT_EQ(run_text(import),
-            "# From a configuration of torchtitan.\nschema: commfuse.run/1\nscope: step\nframework: torchtitan\nranks: "
+            "# From a torchtitan configuration.\nschema: commfuse.run/1\nscope: step\nframework: torchtitan\nranks: "
             "8\nseq: 8192\n"
             "batch: 256\ndtype: bf16\nattention_kernel: fused\nparallel:\n  sequence_parallel: on\n  pipeline: 1\n  "
             "interleave: 1\n  data: 32\n"

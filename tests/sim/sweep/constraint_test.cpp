@@ -20,7 +20,7 @@ Settings example() {
 
 bool holds(const std::string& text) { return Constraint(text).holds(example()); }
 
-/// Returns a text such as "column: message".
+/// Returns a string such as "column: message".
 std::string constraint_refusal(const std::string& text) {
   try {
     holds(text);

@@ -22,7 +22,7 @@ class FusedAttention {
   FusedAttention& operator=(const FusedAttention&) = delete;
   ~FusedAttention();
 
-  /// Returns a text such as "9.19.0".
+  /// Returns a string such as "9.19.0".
   [[nodiscard]] std::string version() const;
   /// Returns why cuDNN does not accept these pieces, as the end of a sentence; empty if run() accepts them. Makes a
   /// plan for every new shape, which compiles and loads kernels. Before that, calls `require_open`, which throws if
