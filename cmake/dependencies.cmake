@@ -58,7 +58,7 @@ if(NOT COMMFUSE_TOML_INCLUDE_DIR)
   message(FATAL_ERROR "commfuse needs toml++, which was not found; run ./dev setup")
 endif()
 
-# yaml-cpp 0.7 exports `yaml-cpp`; from 0.8 on it is `yaml-cpp::yaml-cpp`.
+# yaml-cpp 0.7 exports `yaml-cpp`; 0.8 and later export `yaml-cpp::yaml-cpp`.
 if(NOT TARGET yaml-cpp::yaml-cpp)
   add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)
   target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)

@@ -25,7 +25,7 @@ struct FittedColumn {
   std::string name;
   Constant constant = Constant::shown;
   std::string usual{};    ///< A constant value that is not stated above the table, although other values are.
-  bool at_right = false;  ///< Text is aligned at the right, as numbers are.
+  bool at_right = false;  ///< Text is right-aligned, as numbers are.
   /// If a table is too wide, columns with the largest number are dropped first; columns with 0 stay.
   int expendable = 0;
 };
@@ -38,9 +38,9 @@ struct TableNotes {
 };
 
 /// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
-/// it. Columns are two spaces apart, or one space if that makes them fit. Text is aligned at the left, numbers at the
-/// right; "-" marks absent values. To save memory, the cells of a column share one string, which stays empty while all
-/// cells are equal, because there may be millions of rows.
+/// it. Columns are two spaces apart, or one space if that makes them fit. Text is left-aligned, and numbers are
+/// right-aligned; "-" marks absent values. To save memory, the cells of a column share one string, which stays empty
+/// while all cells are equal, because there may be millions of rows.
 class FittedTable {
  public:
   /// `width`: columns of the terminal.

@@ -55,7 +55,7 @@ inline constexpr std::array of_verdicts{SettingEntry<VerdictRule>{.key = "verdic
 struct Contender {
   double time = 0.0;              ///< Time or cost: less is better. All contenders of one verdict use the same unit.
   std::optional<double> error{};  ///< One standard error of the time, relative.
-  /// Probability of winning against the fastest result that was predicted together with this one.
+  /// Probability of winning against the fastest result that was predicted in the same run.
   std::optional<double> win_probability{};
 };
 

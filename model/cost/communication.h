@@ -28,13 +28,12 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // `steps` is ranks - 1, for an all-reduce twice that. `forwards` counts the steps in which a rank stores a finished
 // block and passes it on: ranks - 2 for all-gather and all-reduce, 0 otherwise. `wire` is the bytes that each rank
 // sends, and `own` is its share, total / ranks. All-gathers and all-to-alls copy the share from input to output (out of
-// place); reduce-scatters and all-reduces add it to the bytes that arrive. `own rate` is the own sum rate for
-// additions, if the link has one, and otherwise the own copy rate. `total` is the nccl-tests size: for all-gather what
-// every rank ends with, for reduce-scatter and all-reduce what every rank starts with, for all-to-all one rank's whole
-// buffer. With one rank the time is 0. Requires ranks >= 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md
-// (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and latency per ring step). This project adds the own copy, which
-// makes groups of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the
-// largest chunk.
+// place); reduce-scatters and all-reduces add it to the bytes that arrive. `own rate` is own_sum_rate for additions, if
+// the link has one, and otherwise own_copy_rate. `total` is the nccl-tests size: for all-gather what every rank ends
+// with, for reduce-scatter and all-reduce what every rank starts with, for all-to-all one rank's whole buffer. With one
+// rank the time is 0. Requires ranks >= 1, total >= 0. Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes);
+// NVIDIA/nccl src/graph/tuning.cc (base and latency per ring step). This project adds the own copy, which makes groups
+// of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the largest chunk.
 //
 // A ring with a fill size counts a share below it as the fill size, down to a `ctas`-th of it: in that range NCCL uses
 // more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. `channels` grows in
@@ -62,7 +61,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //
 // Serving frameworks have their own all-reduce kernels inside a node, in which ranks read each other's memory. In one
 // shot, each rank reads the whole tensors of all other ranks. In two shots, it reads their values of its own part, and
-// then the parts that they have summed. The faster of the two counts; two ranks always use one shot, because two shots
+// then the parts that they have summed. The faster of the two is used; two ranks always use one shot, because two shots
 // would read as many bytes and wait once more:
 //
 //   time = one-shot latency + (ranks - 1) x one-shot step + (ranks - 1) x total / one-shot rate
@@ -103,8 +102,8 @@ struct Spread {
 };
 
 /// Returns the time of an all-to-all across nodes. If `across` has parameters of grouped sends and receives, these
-/// determine it. Otherwise data for the own node and for other nodes move simultaneously, each over its own wires, and
-/// the longer time counts. The time to other nodes, with m GPUs on each node, is
+/// determine it. Otherwise data for the rank's own node and for other nodes move simultaneously, each over its own
+/// wires, and the longer time counts. The time to other nodes, with m GPUs on each node, is
 ///
 ///   base + (ranks - 1) x step latency + total x (ranks - m) / ranks / rate out + own / own copy rate
 ///

@@ -93,7 +93,7 @@ constexpr std::array other_roots{
     OtherRoot{"nvidia_smi_log", "this is `nvidia-smi -q -x`, which does not describe the links between GPUs"}};
 
 /// Returns the bytes per second of one PCIe lane with this many transfers per second. The line coding is 8b/10b up to
-/// generation 2 and 128b/130b from generation 3 on; generation 6 carries 242 bytes in blocks of 256.
+/// generation 2 and 128b/130b from generation 3; generation 6 carries 242 bytes in blocks of 256.
 double bytes_per_lane(double transfers) {
   const double coding = transfers < 8e9 ? 8.0 / 10.0 : transfers < 64e9 ? 128.0 / 130.0 : 242.0 / 256.0;
   return transfers * coding / 8.0;

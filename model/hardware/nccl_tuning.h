@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's own estimates of its kernels, with which NCCL chooses a kernel. They are the prior for machines without
 // measurements. Source: NVIDIA/nccl 2.28.9, src/graph/tuning.cc (latencies, rates per channel, the choice, its
-// corrections of trees); NCCL sums in the switch from five ranks on, as measured on H200 and B200 nodes
+// corrections of trees); NCCL sums in the switch from five ranks up, as measured on H200 and B200 nodes
 // (stas00/ml-engineering, network).
 #pragma once
 

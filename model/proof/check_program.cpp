@@ -92,8 +92,8 @@ Matching check_all(const Program& program, Findings& findings) {
   return matching;
 }
 
-/// Runs the checks from deadlock on, given that the symmetry implies bounds and matching. Returns false when rank 0
-/// cannot represent all ranks.
+/// Runs the checks starting with deadlock, given that the symmetry implies bounds and matching. Returns false when rank
+/// 0 cannot represent all ranks.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const CellMap cells(program);
   const RankCells first(program, cells, program.mesh.coordinates(0));

@@ -11,13 +11,13 @@
 //             copy               |<- r-1   |<- r-2    |<- r-3   |  p[r+3] follows the first pull: one buffer per stream
 //
 // With the times c of a GEMM, p of a pull and s of the sum, the makespan of ag_gemm is m + c + (N-1) max(c, p). That of
-// gemm_rs is c + (N-1) max(c, p) + s, and min(c, p) more for an odd N > 1, where the own GEMM follows the last pull on
-// its stream.
+// gemm_rs is c + (N-1) max(c, p) + s, and min(c, p) more for an odd N > 1, where the rank's own GEMM follows the last
+// pull on its stream.
 //
 // In the backward pass, the fusing compiler pass (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T
 // after its gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is
 // gathered again by a collective that overlaps nothing, or was saved, since the forward pass returns it (return_A). dy
-// stays gathered for dw; the own shard is copied next to the other shards during the last GEMM of dx:
+// stays gathered for dw; the rank's own shard is copied next to the other shards during the last GEMM of dx:
 //
 //   ag_gemm_backward   compute  |(as gemm_rs: dx)|+|          |dw ...........|
 //                      comm                        |= ag x ==|
@@ -121,7 +121,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                                       .wire = options.dtype,
                                       .waits = {produced}}));
   }
-  // The own GEMM is on the stream of the even steps.
+  // The rank's own GEMM is on the stream of the even steps.
   multiply(0, builder.whole(own_product), waits_on_stream(ranks % 2 == 0 ? ranks : ranks + 1));
   parts.push_back({builder.whole(own_product)});
   return {builder.elementwise(

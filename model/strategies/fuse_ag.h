@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common part of all FuseAG generators: rows are multiplied in the order in which they arrive, the own shard first.
+// Common part of all FuseAG generators: rows are multiplied in the order in which they arrive, the rank's own shard
+// first.
 //
 //            step 0           step 1           step 2            steps of a ring, a mesh or nested rings
 //   comm     brings rows 1    brings rows 2    ...
 //   compute  own shard        rows 1           rows 2
 //
-// With groups of g shards per GEMM, the own shard is multiplied alone, then (N-1) mod g shards together, then g shards
-// at a time. N = 8, g = 3: own | 1 | 2 3 4 | 5 6 7. The short group comes first, because only one GEMM hides its
+// With groups of g shards per GEMM, the rank's own shard is multiplied alone, then (N-1) mod g shards together, then g
+// shards at a time. N = 8, g = 3: own | 1 | 2 3 4 | 5 6 7. The short group comes first, because only one GEMM hides its
 // transfers.
 #pragma once
 

@@ -23,7 +23,7 @@ namespace commfuse {
 namespace {
 
 /// Returns the places of the shards of dy, for gather_step. A single GEMM for dw needs them together and in order;
-/// otherwise the own shard stays in its buffer.
+/// otherwise the rank's own shard stays in its buffer.
 std::vector<Operand> places_of(const Stage& stage, bool together) {
   ProgramBuilder& builder = stage.builder;
   std::vector<Operand> places{{builder.whole(stage.input)}};
@@ -38,7 +38,7 @@ std::vector<Operand> places_of(const Stage& stage, bool together) {
   return places;
 }
 
-/// Returns all of dy, after copying the own shard next to the other shards.
+/// Returns all of dy, after copying the rank's own shard next to the other shards.
 BufferId whole_of(const Stage& stage, const std::vector<Operand>& places, std::vector<OpId>& waits) {
   if (stage.ranks == 1) {
     return stage.input;

@@ -10,11 +10,11 @@
 //
 // On L lanes transfer i starts when GEMM i and transfer i-L have ended. With m parts per shard there are 1 + (N-1) m
 // GEMMs and (N-1) m transfers, and the makespan is max(N c, (N-1) p + c/m) + s. With groups, each GEMM multiplies g
-// shards, then one GEMM the remaining shards, and one the own shard.
+// shards, then one GEMM the remaining shards, and one the rank's own shard.
 //
 // With sums on arrival, the data that arrived during a GEMM are added after the GEMM, or immediately on a separate
-// lane. From 3 ranks on there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during step
-// i+1):
+// lane. With 3 or more ranks there are N-2 adds; the last one includes the own product (aux lane; in[i] arrives during
+// step i+1):
 //
 //   aux                            in[0]+in[1]  ...      +in[2]+p[r]
 #include <algorithm>

@@ -12,10 +12,10 @@
 // E(0) = c and E(i) = max((i+1) c, E(i-1) + p) + a.
 //
 // Parts of shards and rings in both directions are as in FuseAG (fuse_ag_ring.cpp), run backwards. With m parts there
-// are m times as many transfers, adds and GEMMs, except for the own shard's GEMM. With halves there are two transfers
-// per step, and the makespan is c + (N-1) (max(c, p/2) + a). With shards there is one add fewer, and the last add has
-// three terms. With groups, each GEMM multiplies g shards, then one GEMM the remaining shards, and one the own shard;
-// sums still travel and are added one by one.
+// are m times as many transfers, adds and GEMMs, except for the rank's own shard's GEMM. With halves there are two
+// transfers per step, and the makespan is c + (N-1) (max(c, p/2) + a). With shards there is one add fewer, and the last
+// add has three terms. With groups, each GEMM multiplies g shards, then one GEMM the remaining shards, and one the
+// rank's own shard; sums still travel and are added one by one.
 #include <algorithm>
 #include <functional>
 
@@ -26,8 +26,8 @@ namespace commfuse {
 
 namespace {
 
-/// A partial product for the rank that is `distance` transfers ahead on a track. Tracks end at distance 0, the own
-/// shard: if whole shards move in both directions, two tracks end in the same rows.
+/// A partial product for the rank that is `distance` transfers ahead on a track. Tracks end at distance 0, the rank's
+/// own shard: if whole shards move in both directions, two tracks end in the same rows.
 struct Partial {
   std::int32_t distance = 0;
   std::vector<Track> tracks;
@@ -142,8 +142,8 @@ class RingSum {
     return flights;
   }
 
-  /// Multiplies the group of partial products that begins at `first`, or all partial products of the own shard. Returns
-  /// the index of the next partial product.
+  /// Multiplies the group of partial products that begins at `first`, or all partial products of the rank's own shard.
+  /// Returns the index of the next partial product.
   std::size_t multiply(std::size_t first) {
     const std::size_t end =
         first == first_own_ ? partials_.size() : std::min(first_own_, first + static_cast<std::size_t>(options_.group));
@@ -187,7 +187,7 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
-  std::size_t first_own_;  // index of the own shard's first partial product
+  std::size_t first_own_;  // index of the rank's own shard's first partial product
   std::size_t slots_;      // slots for partial products
   BufferId sum_;
   BufferId partial_;

@@ -9,7 +9,7 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                  const std::vector<Operand>& places, const std::vector<OpId>& ready) {
   const bool ring = options.form == Form::ring;
   const auto next = static_cast<std::size_t>(step) + 1;
-  // From step 1 on, a ring forwards what the previous exchange received; the lane keeps the exchanges in order.
+  // After step 0, a ring forwards what the previous exchange received; the lane keeps the exchanges in order.
   return stage.builder.exchange({.axis = stage.axis,
                                  .shift = ring ? 1 : step + 1,
                                  .send = ring ? places[next - 1] : places.front(),

@@ -12,24 +12,24 @@
 namespace commfuse {
 
 /// Adds step `step` of the ranks-1 steps in which a rank gathers all shards. Once step i-1 has ended, places[i] holds
-/// the shard of the i-th rank before this one; places[0] is the own shard, which exists from the start or after
-/// `ready`. The ring form forwards the shard that arrived last; the direct form sends the own shard to the rank step+1
-/// ahead. Steps must be added in order, on one lane.
+/// the shard of the i-th rank before this one; places[0] is the rank's own shard, which exists from the start or after
+/// `ready`. The ring form forwards the shard that arrived last; the direct form sends the rank's own shard to the rank
+/// step+1 ahead. Steps must be added in order, on one lane.
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 
-/// Copies the own shard to its place among all shards, concurrently with the GEMMs.
+/// Copies the rank's own shard to its place among all shards, concurrently with the GEMMs.
 OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits);
 
-/// A reduce-scatter in ranks-1 exchanges. In every step the caller computes the partial product of one shard, the own
-/// shard last. The ring form adds it to the sum that arrives from the previous rank and sends the sum to the next rank;
-/// the direct form sends it to the owner of the shard, which adds up all partial products at the end.
+/// A reduce-scatter in ranks-1 exchanges. In every step the caller computes the partial product of one shard, the
+/// rank's own shard last. The ring form adds it to the sum that arrives from the previous rank and sends the sum to the
+/// next rank; the direct form sends it to the owner of the shard, which adds up all partial products at the end.
 class ScatterSteps {
  public:
   /// Number of slots for partial products that wait to be sent or added. With two, a third partial product must wait
   /// until a slot is free.
   enum class Slots : std::uint8_t { two, all };
-  /// `output` receives the own shard; transferred data have its dtype.
+  /// `output` receives the rank's own shard; transferred data have its dtype.
   ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Slots slots);
 
   /// Returns the shard whose partial product is computed in a step, in shards.

@@ -25,7 +25,7 @@ Done partials_to_owners(const Stage& stage, const StrategyOptions& options, cons
     return {computed};
   }
   const BufferId received = stage.scratch("received", (ranks - 1) * cuts, stage.output);
-  std::vector<Operand> parts{{builder.rows_of(partial, (ranks - 1) * cuts, cuts)}};  // the own partial product
+  std::vector<Operand> parts{{builder.rows_of(partial, (ranks - 1) * cuts, cuts)}};  // the rank's own partial product
   OpId sent{};
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     for (std::int32_t block = 0; block < cuts; ++block) {

@@ -6,8 +6,8 @@
 
 namespace commfuse {
 
-/// Returns `count` cuts of the own tokens from `first` on, head group after head group, from a buffer that holds all
-/// groups side by side. An all-to-all sends block j of the result to rank j, or receives it from rank j.
+/// Returns `count` cuts of the rank's own tokens starting at `first`, head group after head group, from a buffer that
+/// holds all groups side by side. An all-to-all sends block j of the result to rank j, or receives it from rank j.
 Operand by_head_group(const Stage& stage, BufferId own_tokens, std::int32_t first, std::int32_t count);
 
 /// Returns all rows of one head group in a buffer that holds all groups side by side; the group may depend on the rank.

@@ -61,7 +61,7 @@ Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options) {
     return stage.rows_of(stage.input, along(builder.mesh(), stage.axis, offset) * stage.cuts, stage.cuts);
   };
   const BufferId inbox = ranks > 1 ? stage.scratch("inbox", (ranks - 1) * stage.cuts, stage.input) : stage.input;
-  std::vector<Operand> parts{{}};              // rows of the own tokens: the own heads, then the arriving parts
+  std::vector<Operand> parts{{}};              // rows of the rank's own tokens: its own heads, then the arriving parts
   std::vector<std::vector<OpId>> arrived{{}};  // ops after which each part is complete
   for (std::int32_t step = 0; step + 1 < ranks; ++step) {
     const Operand slice{queries(1 + step)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings in the page's questions, by the keys of the command line.
+// Settings in the page's questions, by command-line keys.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

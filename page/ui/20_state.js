@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the page: settings of the command line, the view (tab, schedules shown), and the link that contains both.
-// README.md promises that later versions can read the link.
+// State of the page: command-line settings, the view (tab, schedules shown), and the link that contains both. README.md
+// promises that later versions can read the link.
 
 const COUNTS = new Set(["ranks", "batch", "seq", "samples", "seed"]);
 /// Settings that are always in a link, so that it keeps its meaning when a later version has other presets.

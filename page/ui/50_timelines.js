@@ -289,7 +289,7 @@ class Timelines {
     }
   }
 
-  /// Draws the name at the left and numbers at the right, or below each other on a phone. Names are shortened before
+  /// Draws the name on the left and numbers on the right, or one below the other on a phone. Names are shortened before
   /// numbers.
   drawHead(pen, { y, head, title, row, against, words, ideal, best }) {
     const right = this.left + this.width;

@@ -18,7 +18,7 @@ struct Flow {
 /// Returns flows in the order of their sends. The n-th run of an op matches the n-th run of its partner.
 std::vector<Flow> flows_of(const TracedRun& run);
 
-/// Bytes in flight from the sends and collectives of a rank, from an instant on.
+/// Bytes in flight from the sends and collectives of a rank, after an instant.
 struct UnderWay {
   Rank rank = 0;
   Instant from;

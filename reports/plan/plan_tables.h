@@ -13,7 +13,7 @@ namespace commfuse::reports {
 
 struct PlanColumn {
   std::string name;
-  bool is_text = false;  ///< Aligned at the left; numbers are aligned at the right.
+  bool is_text = false;  ///< Left-aligned; numbers are right-aligned.
   bool is_wide = false;  ///< Shown only in Markdown and HTML, because it does not fit in a terminal.
 };
 

@@ -225,7 +225,7 @@ constexpr std::array irrelevant_flags{
                "disable_parameter_transpose_cache symmetric_ar_type nccl_all_reduce_for_prefill disable_jit_fuser "
                "fused_residual_rmsnorm kitchen_* "
                "use_inference_optimized_layers"},
-    Irrelevant{"routing to experts, because all experts receive equally many tokens",
+    Irrelevant{"routing to experts, because all experts receive the same number of tokens",
                "moe_router_* moe_apply_probs_on_input moe_token_* moe_enable_deepep moe_deepep_num_sms "
                "moe_flex_dispatcher_backend moe_hybridep_num_sms moe_extended_tp moe_layer_recompute "
                "moe_enable_routing_replay moe_shared_expert_gate moe_pad_experts_for_cuda_graph_inference "

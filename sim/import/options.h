@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the command line that complete an imported file.
+// Command-line options that complete an imported file.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,7 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
 }
 
 /// Returns the time in which all context ranks send this many bytes to their neighbours; the slowest pair of all groups
-/// counts. Groups that begin a whole number of nodes later take the same time.
+/// determines it. Groups that begin a whole number of nodes later take the same time.
 Duration LayerCost::ring_transfer(Bytes bytes) const {
   StageSend send{.stages = plan_.context, .gpus_per_stage = plan_.tensor * plan_.ulysses, .bytes = bytes};
   const std::int64_t group = send.stages * send.gpus_per_stage;
@@ -114,7 +114,7 @@ void LayerCost::merge_outputs(Stream& stream) const {
 
 /// Copies the gradients of the first step, and adds those of the other steps. In each of these, some ranks add the
 /// gradients of all queries and of half of the keys and values, and others those of half of the queries and of all keys
-/// and values; the slower ranks count.
+/// and values; the slower ranks determine the time.
 void LayerCost::sum_gradients(Stream& stream, std::int64_t step) const {
   const std::int64_t queries = tokens_ * attended_columns();
   const std::int64_t keys = context_block().count / width;

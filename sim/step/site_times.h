@@ -68,8 +68,9 @@ class SiteTimes {
 
   SiteTimes(StructureCache& structures, const Machine& machine, Counts counts = Counts::schedule);
 
-  /// Returns the fastest schedule of the strategy, on a hot chip and with a host that issues in no time, because a step
-  /// counts issuing separately. Throws ConfigError where the strategy has no schedule for the site or for its tokens.
+  /// Returns the fastest schedule of the strategy, on a hot chip and with a host that takes no time to issue, because a
+  /// step counts issuing separately. Throws ConfigError where the strategy has no schedule for the site or for its
+  /// tokens.
   SiteTime of(const SitePoint& point);
 
   /// Returns whether of() returns a schedule instead of throwing, without simulating one.
@@ -117,7 +118,7 @@ class SiteTimes {
   [[nodiscard]] Point point_at(const SitePoint& point) const;
   [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;
   Predictor predictor_;
-  Machine machine_;  ///< at sustained power, with a host that issues in no time
+  Machine machine_;  ///< at sustained power, with a host that takes no time to issue
   Counts counts_;
   std::map<Key, SiteTime> known_;
   std::map<std::pair<Key, StrategyOptions>, SiteTime> again_;  ///< Results of again(), by site and schedule.

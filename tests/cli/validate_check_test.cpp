@@ -85,7 +85,7 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
   std::string expected;
   for (const char* ranks : {"4", "2"}) {
     expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,serial\n";
-    // From two slices on, the order is first strided, then copied.
+    // With two or more slices, the order is first strided, then copied.
     for (const char* schedule : {"1", "2", "2", "4", "4", "8", "8"}) {
       expected += std::string("commfuse.check/1,gemm_rs,") + ranks + ",fp32,1,sliced,," + schedule + "\n";
     }

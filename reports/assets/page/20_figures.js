@@ -24,7 +24,7 @@ function addTools(figure, spec) {
   return tools;
 }
 
-/// Draws a figure when it comes near the screen, and again when the colour scheme changes.
+/// Draws a figure when it nears the screen, and again when the colour scheme changes.
 function drawWhenSeen(figure, spec, tools) {
   const live = element("div", { class: "cf-live", tabindex: "0", role: "img", "aria-label": `${spec.title}. ${spec.description}` });
   const draw = () => {

@@ -200,7 +200,7 @@ async function fillTable(place) {
 }
 
 /// Immediately removes the rows that the table replaces, and reserves the table's space, so that nothing below moves
-/// when the table appears. Unpacks the rows, which may be many, when the table comes near the screen.
+/// when the table appears. Unpacks the rows, which may be many, when the table nears the screen.
 function startTable() {
   const place = document.getElementById("all-rows");
   const packed = document.getElementById("block-rows");

@@ -309,8 +309,8 @@ TEST(PriceByQuery, UnfusedPricesTheSliceWithItsScoresWrittenOut) {
 }
 
 TEST(PriceByQuery, ZigZagCostsNearlyTheSameOnAllRanks) {
-  // All ranks have equally many scores, but their later halves see different numbers of keys, and their longest tiles
-  // differ.
+  // All ranks have the same number of scores, but their later halves see different numbers of keys, and their longest
+  // tiles differ.
   const PricedAttention priced(4, AttentionCut::zigzag, h100_machine());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {

@@ -278,7 +278,7 @@ TEST(CollectiveTime, AmongNodesUsesRingOrTreeAsNcclWould) {
 }
 
 TEST(CollectiveTime, TakesNoLongerThanALargerMessageThatNcclGivesAFasterKernel) {
-  // From 4.63 MB on, NCCL chooses LL128, which takes 2 us plus 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
+  // From 4.63 MB up, NCCL chooses LL128, which takes 2 us plus 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
   EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
   EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
   EXPECT_EQ(kernel_taken(nccl_on_h100(), {.ranks = 8, .total = 4'000'000}), NcclKernel::ll128);

@@ -79,7 +79,7 @@ NcclKernel among_nodes(int ranks, int mebibytes, const NcclTuning& tuning = two_
 
 TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
   // Ring: 1.4 x (8.4 + 4 x 3.4 + 2 x 14) = 70 us and 2/3 of 24 GB/s. Tree: 8.4 + 2 x (28 + 28) = 120.4 us and half of
-  // 0.92 of 48 GB/s, corrected by 0.7, by 0.8 from 8 MiB on and by 0.7 from 16 MiB on: 15.5, 17.7, 15.5 against 16
+  // 0.92 of 48 GB/s, corrected by 0.7, by 0.8 from 8 MiB up and by 0.7 from 16 MiB up: 15.5, 17.7, 15.5 against 16
   // GB/s.
   EXPECT_EQ(among_nodes(4, 7), NcclKernel::simple);
   EXPECT_EQ(among_nodes(4, 9), NcclKernel::tree_simple);

@@ -17,7 +17,7 @@
 //   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
 //   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
 // Schedules of the options, which are not in the paper, were checked against the pictures of their generators:
-//   *_parts         two parts per shard, the own shard's GEMM in one piece
+//   *_parts         two parts per shard, the rank's own shard's GEMM in one piece
 //   *_halves        2i is the first half of shard i, which comes from the previous rank, 2i+1 comes from the next rank
 //   *_shards        two steps: shards r-1 and r+1, then r-2; sums in the opposite order, the last of three terms
 //   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own

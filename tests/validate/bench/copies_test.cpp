@@ -30,7 +30,7 @@ class PairsCopier final : public Copier {
   void check(std::span<const TimedCopy> copies) override {
     ++checks;
     if (checks == stuck_at) {
-      throw Stuck("copies have not come to their end within 60 s");
+      throw Stuck("copies have not ended within 60 s");
     }
     if (copies.front().from == corrupt_source) {
       throw std::runtime_error("a byte did not arrive");
@@ -148,7 +148,7 @@ TEST(Copies, StopAfterAHangAndKeepTheirSamples) {
   EXPECT_EQ(copier.checks, 6);
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_TRUE(result.failures[0].starts_with("stopped after 5 of 24 measurements, at ")) << result.failures[0];
-  EXPECT_TRUE(result.failures[0].ends_with(": copies have not come to their end within 60 s")) << result.failures[0];
+  EXPECT_TRUE(result.failures[0].ends_with(": copies have not ended within 60 s")) << result.failures[0];
   EXPECT_EQ(result.measured.size(), 5U);
 }
 

@@ -19,7 +19,7 @@ namespace {
 using Extents = std::array<std::int64_t, 4>;
 using test::some_values;
 
-/// Memory from address 0 on, in elements of 16 bits; the values are stored without rounding.
+/// Memory starting at address 0, in elements of 16 bits; the values are stored without rounding.
 using Store = std::vector<double>;
 
 std::size_t offset(const Extents& at, const Extents& strides) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// An executor whose n-th run takes n microseconds and which gets stuck from run `stuck_at` on.
+/// An executor whose n-th run takes n microseconds and which gets stuck at run `stuck_at`.
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
@@ -102,7 +102,7 @@ TEST(Measure, AStuckScheduleFailsAndTheOthersContinue) {
 }
 
 /// An executor that meets all ranks at the end of every run, as executors with one GPU each do, and records whether
-/// another rank was running another schedule. Run `stuck_at` gets stuck before it meets the other ranks.
+/// another rank was running a different schedule. Run `stuck_at` gets stuck before it meets the other ranks.
 class Meeting final : public Executor {
  public:
   Meeting(Crew& crew, int id, int stuck_at, bool& mixed)

@@ -154,7 +154,7 @@ TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
   rows.builder.exchange({.shift = 1, .receive = {rows.builder.whole(rows.out)}, .wire = DType::fp32});
   try {
     rows.run(matrix({{1}, {2}}));
-    FAIL() << "must not come to an end";
+    FAIL() << "must not end";
   } catch (const Stuck& stuck) {
     EXPECT_STREQ(stuck.what(), "no op can run: rank 0 is stuck at op 0 (exchange), rank 1 is stuck at op 0 (exchange)");
   }
@@ -167,7 +167,7 @@ TEST(Interpreter, ManyStuckRanksAreCounted) {
   const Matrix<float> values(9, 1, 1.0F);
   try {
     rows.run(values);
-    FAIL() << "must not come to an end";
+    FAIL() << "must not end";
   } catch (const Stuck& stuck) {
     EXPECT_TRUE(std::string{stuck.what()}.ends_with("rank 3 is stuck at op 0 (exchange), and 5 more")) << stuck.what();
   }

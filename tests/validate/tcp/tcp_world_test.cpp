@@ -165,7 +165,7 @@ TEST(Rendezvous, TakesTheNextPortIfTorchrunListensOnItsOwn) {
   EXPECT_EQ(port("29500", "True"), 29501);
   EXPECT_EQ(port("65535", "True"), 65534);
   EXPECT_EQ(port("29500", "False"), 29500);
-  // Another launcher inside of torchrun has a MASTER_PORT of its own.
+  // Another launcher inside torchrun has a MASTER_PORT of its own.
   EXPECT_EQ(rendezvous({{"PMI_RANK", "1"},
                         {"PMI_SIZE", "2"},
                         {"MASTER_ADDR", "a1"},
