@@ -14,7 +14,7 @@
 
 namespace commfuse::reports {
 
-/// Returns whether the row is of an implementation.
+/// Returns whether the row belongs to an implementation.
 bool is_implemented(const StepRow& row);
 /// Returns whether the row is an ideal schedule next to implementations, which cannot win.
 bool is_bound(const StepRow& row);

@@ -276,7 +276,7 @@ void put_shares(const std::vector<std::string>& modules, const Transformer& mode
   format.experts = share(Part::experts);
 }
 
-/// Returns true if keys and values have 8 bits.
+/// Returns true if keys and values use 8 bits.
 bool has_narrow_cache(const Json& quantization) {
   const auto scheme = quantization.find("kv_cache_scheme");
   const bool by_bits = scheme != quantization.end() && scheme->is_object() && number_of(*scheme, "num_bits") == 8.0;

@@ -19,7 +19,7 @@ namespace {
 /// that no alias outlives its release.
 constexpr std::array<Rename, 0> table{};
 
-/// Returns "0.1" for "0.1.0".
+/// Returns {0, 1} for "0.1.0".
 std::pair<int, int> minor_release(std::string_view version) {
   std::pair<int, int> release{0, 0};
   const std::size_t dot = version.find('.');

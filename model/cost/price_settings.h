@@ -36,7 +36,7 @@ struct PriceOptions {
   Launch launch = Launch::stream;
   AttentionKernel attention = AttentionKernel::fused;
   /// Dtype of GEMMs; every other tensor keeps the program's dtype, as with Transformer Engine's fp8, where tensors
-  /// between GEMMs, sums and wires have 16 bits. If omitted, GEMMs use the program's dtype too.
+  /// between GEMMs, sums and wires use 16 bits. If omitted, GEMMs use the program's dtype too.
   std::optional<DType> gemm_dtype = std::nullopt;
   /// Window of causal fused attention; unfused attention computes all scores.
   AttentionWindow window{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the output of `rocm-smi --showtopo` (with --shownodesbw) and `amd-smi topology`: a series of tables, each of
+// Reads the output of `rocm-smi --showtopo` (with --shownodesbw) and `amd-smi topology`: a series of tables, all for
 // the same GPUs.
 //
 //   ======================== Link Type between two GPUs ======      LINK TYPE TABLE:

@@ -47,7 +47,7 @@ enum class Fp8Weights : std::uint8_t {
 /// or twice the latent width. It is whole on every tensor rank, because every tensor rank has a part of every expert
 /// (Megatron-LM, transformer/moe/experts.py: the permuted tokens are the input of a GEMM whose weights have gradients).
 ///
-/// With fp8 GEMMs, values that are kept as the input of a GEMM have 8 bits, and all others have 16 (TransformerEngine,
+/// With fp8 GEMMs, values that are kept as the input of a GEMM use 8 bits, and all others use 16 (TransformerEngine,
 /// pytorch/module/linear.py: only the quantized input is saved, by row or by column). So the 4 h in front of a part
 /// become 3 h, the 4 ffn of the MLP become 3 ffn (gated: the 6 ffn become 5 ffn), and the 2 h of an expert's input
 /// become h. Values that two kernels read in different widths are kept twice: the output of a fused core (H d more),

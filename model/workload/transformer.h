@@ -120,8 +120,8 @@ struct WeightFormat {
   double bits = 16.0;  ///< bits per weight, its share of the scales included
   /// True if activations are narrowed before a GEMM; otherwise the weights are widened to the dtype of activations.
   bool narrow_products = false;
-  bool narrow_cache = false;  ///< keys and values have 8 bits
-  // Share of a part's GEMM weights stored in this format. The rest, and embedding, router and logits, have 16 bits.
+  bool narrow_cache = false;  ///< keys and values use 8 bits
+  // Share of a part's GEMM weights stored in this format. The rest, and embedding, router and logits, use 16 bits.
   double attention = 1.0;
   double mlp = 1.0;
   double experts = 1.0;

@@ -79,7 +79,7 @@ constexpr std::array unsupported_deepspeed_keys{
     Unsupported{"seq_parallel_communication_data_type", "sequence ranks exchange the dtype of the GEMMs", "auto"},
     Unsupported{"data_types.grad_accum_dtype", "gradients are summed in 32 bits", "fp32 auto"},
     Unsupported{"bf16.bf16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
-    Unsupported{"bf16.bf16_optimizer_states", "the optimizer's state has 32 bits"},
+    Unsupported{"bf16.bf16_optimizer_states", "the optimizer's state uses 32 bits"},
     Unsupported{"fp16.fp16_master_weights_and_grads", "the optimizer keeps 32-bit weights"},
     Unsupported{"fp16_master_weights_and_gradients", "the optimizer keeps 32-bit weights"},
     Unsupported{"sparse_gradients", "gradients of the embedding are dense"},

@@ -266,7 +266,7 @@ bool has_fused_attention(const Arguments& arguments) {
   return !is_unfused || arguments.has("--use-flash-attn");
 }
 
-/// Gradients have 32 bits unless --grad-reduce-in-bf16 is set, or fp16 is on without a flag that requests 32 bits
+/// Gradients use 32 bits unless --grad-reduce-in-bf16 is set, or fp16 is on without a flag that requests 32 bits
 /// (megatron/training/arguments.py). With --grad-reduce-in-bf16, gradients have the dtype of the weights, whatever its
 /// name says (megatron/core/distributed/distributed_data_parallel.py).
 std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {

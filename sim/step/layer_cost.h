@@ -37,7 +37,7 @@ struct StepPoint {
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
   /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs of
-  /// layers are narrow, and gathers for GEMMs that are not simulated; everything else on the wires has 16 bits.
+  /// layers are narrow, and gathers for GEMMs that are not simulated; everything else on the wires uses 16 bits.
   std::vector<const Strategy*> strategies;
   /// An implementation that runs some of these GEMMs in forward passes, whatever the strategies and the framework;
   /// LayerCost::saved_by() finds the GEMMs.

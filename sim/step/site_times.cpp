@@ -29,7 +29,7 @@ void heat(MatrixUnit& unit) {
   unit.gemm.sustained_share.value = 1.0;
 }
 
-/// Returns the schedules in the site's dtype; with fp8 GEMMs, everything else has 16 bits.
+/// Returns the schedules in the site's dtype; with fp8 GEMMs, everything else uses 16 bits.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, const SitePoint& point) {
   StrategyOptions base;
   base.dtype = point.dtype == DType::fp8 ? DType::bf16 : point.dtype;

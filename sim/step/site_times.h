@@ -28,7 +28,7 @@ struct SitePoint {
   std::int32_t ranks = 1;
   std::int64_t tokens = 1;
   std::int64_t batch = 1;     ///< Sequences in the tokens, where the scope has attention.
-  DType dtype = DType::bf16;  ///< fp8: only for the GEMMs; data that is sent or added has 16 bits.
+  DType dtype = DType::bf16;  ///< fp8: only for the GEMMs; data that is sent or added uses 16 bits.
   const Strategy* strategy = nullptr;
   AttentionWindow window{};  ///< Used if the scope has attention.
   double weight_bits = 0.0;  ///< GemmSize::weight_bits.

@@ -514,7 +514,7 @@ void require_possible(const StepPoint& point) {
   require_supported(point.machine->accelerator, point.plan.dtype);
   if (point.plan.dtype == DType::fp32) {
     throw ConfigError(
-        "dtype fp32 is not supported for whole models, whose activations have 16 bits; choose bf16 or fp16");
+        "dtype fp32 is not supported for whole models, which use 16-bit activations; choose bf16 or fp16");
   }
   if (point.plan.gpus() > total_gpus(*point.machine)) {
     throw ConfigError(fmt::format("{} is {} GPUs, and {} has {}; choose fewer", degrees_of(point.plan),

@@ -62,7 +62,7 @@ TEST(ShownOutput, IsTheWholeOutputUnlessLinesAreOmitted) {
   EXPECT_EQ(missing_line({"b"}, {"a", "b"}, false), "b");
 }
 
-TEST(ShownOutput, LacksABlankLineLikeAnyOther) {
+TEST(ShownOutput, ReportsAMissingBlankLine) {
   EXPECT_EQ(missing_line({"head", "", "row 1"}, {"head", "new", "", "row 2"}, false), "a blank line");
   EXPECT_EQ(missing_line({"[...]", "head", "", "row 1"}, {"old", "head", "row 1", "row 2"}, false), "a blank line");
 }

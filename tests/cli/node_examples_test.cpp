@@ -62,7 +62,7 @@ class SlurmNodeCheck : public testing::Test {
   PlantedNode node;
 };
 
-TEST_F(SlurmNodeCheck, LetsJobsOnAHealthyNode) {
+TEST_F(SlurmNodeCheck, LetsJobsRunOnAHealthyNode) {
   const Outcome outcome = run();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_FALSE(fs::exists("scontrol.calls"));

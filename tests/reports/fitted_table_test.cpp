@@ -45,7 +45,7 @@ TEST(FittedTable, ConstantsAreStatedAboveUnlessUsual) {
             "    4  sliced       62.5  0.5\n");
 }
 
-TEST(FittedTable, ASentenceCanEndIt) {
+TEST(FittedTable, ANoteCanFollowTheRows) {
   const TableNotes notes{.end = "Compared by time_us alone."};
   EXPECT_EQ(written(table_of({row("small", 2, "serial", 100), row("small", 4, "sliced", 62.5)}, 80), notes),
             "model small\n\n"
@@ -116,7 +116,7 @@ TEST(FittedTable, NumbersAreRightAligned) {
             "512 MiB\n");
 }
 
-TEST(FittedTable, ALetterOfSeveralBytesIsOneColumnWide) {
+TEST(FittedTable, AMultibyteCharacterIsOneColumnWide) {
   FittedTable table({{.name = "model"}, {.name = "mfu"}}, 80);
   table.add(std::vector<Value>{std::string("\u00e9t\u00e9"), 0.5});
   table.add(std::vector<Value>{std::string("small"), 0.5});
@@ -126,7 +126,9 @@ TEST(FittedTable, ALetterOfSeveralBytesIsOneColumnWide) {
             "small  0.5\n");
 }
 
-TEST(FittedTable, WithoutRowsHasOnlyItsNames) { EXPECT_EQ(written(table_of({}, 80)), "strategy  time_us  mfu\n"); }
+TEST(FittedTable, WithoutRowsPrintsOnlyColumnNames) {
+  EXPECT_EQ(written(table_of({}, 80)), "strategy  time_us  mfu\n");
+}
 
 }  // namespace
 }  // namespace commfuse::reports

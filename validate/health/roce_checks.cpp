@@ -84,7 +84,7 @@ bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   } else if (std::ranges::none_of(port.gids, [](const Gid& gid) { return gid.type == roce_version_2; })) {
     list.warn({.subject = name_of_port(port),
                .found = fmt::format("no GID of RoCE v2: {}", table_in_words(port)),
-               .wrong = "messages of RoCE v1 cannot cross a router, and NCCL requires v2",
+               .wrong = "RoCE v1 messages cannot cross a router, and NCCL requires v2",
                .remedy = address + "; if only v1 remains, set the driver to v2 (cma_roce_mode -d DEVICE -p 1 -m 2)"});
   } else if (!usable_gid_index(port)) {
     list.warn({.subject = name_of_port(port),

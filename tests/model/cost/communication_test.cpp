@@ -400,7 +400,7 @@ struct MeasuredReduceScatter {
 };
 
 // The rows are copied from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
-TEST(CollectiveTime, ComesNearToReduceScattersMeasuredOnAnH100Node) {
+TEST(CollectiveTime, IsCloseToReduceScattersMeasuredOnAnH100Node) {
   const Link link = load_machine("h100-sxm").link;
   for (const MeasuredReduceScatter& row : {MeasuredReduceScatter{8, 65'536, 11.71},
                                            {8, 8'388'608, 43.82},

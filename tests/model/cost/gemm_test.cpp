@@ -376,7 +376,7 @@ struct MeasuredTime {
 };
 
 // The rows are copied from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
-TEST(EstimateGemm, ComesNearToGemmsMeasuredOnAnH100) {
+TEST(EstimateGemm, IsCloseToGemmsMeasuredOnAnH100) {
   const Accelerator accelerator = h100_accelerator();
   double sum = 0.0;
   for (const MeasuredTime& row : {MeasuredTime{{.m = 128, .n = 8192, .k = 7168}, 46.581},

@@ -45,7 +45,7 @@ TEST(GroupRates, AGroupThatDoesNotCloseTheRingUsesOneDirection) {
   EXPECT_DOUBLE_EQ(gb(rates.alone(4)), 100.0);
 }
 
-TEST(GroupRates, InATreeAreTheSlowestWireBetweenNeighbours) {
+TEST(GroupRates, OnATreeTheSlowestWireBetweenNeighboursSetsTheRate) {
   EXPECT_DOUBLE_EQ(gb(tree().alone(2)), 60.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(3)), 30.0);
   EXPECT_DOUBLE_EQ(gb(tree().alone(4)), 30.0);

@@ -277,7 +277,7 @@ TEST_F(StepTest, GathersForFp8GemmsHaveEightBits) {
   };
   const Bytes narrow{2048LL * 2048};
   // Forward, column-parallel GEMMs gather their inputs. Backward, they gather them again, and row-parallel GEMMs gather
-  // the gradients of their outputs. Sums have 16 bits.
+  // the gradients of their outputs. Sums use 16 bits.
   EXPECT_EQ(layer(DType::fp8, 9, false) - layer(DType::fp8, 1, false), added(2, 2, narrow));
   EXPECT_EQ(layer(DType::fp8, 9, true) - layer(DType::fp8, 1, true), added(4, 2, narrow));
   EXPECT_EQ(layer(DType::bf16, 9, true) - layer(DType::bf16, 1, true), added(4, 2, 2 * narrow));
@@ -723,7 +723,7 @@ TEST_F(StepTest, RefusesWholeModelsInThirtyTwoBits) {
   const Machine machine = load_machine("cpu");  // It has GEMMs in fp32.
   StepPoint point{.model = &small, .machine = &machine, .plan = {.dtype = DType::fp32}};
   EXPECT_EQ(test::message_of([&] { require_possible(point); }),
-            "dtype fp32 is not supported for whole models, whose activations have 16 bits; choose bf16 or fp16");
+            "dtype fp32 is not supported for whole models, which use 16-bit activations; choose bf16 or fp16");
   point.plan.dtype = DType::bf16;
   EXPECT_EQ(test::message_of([&] { require_possible(point); }), "");
 }

@@ -74,7 +74,7 @@ TEST(StepUncertainty, IgnoresAHostThatIssuesInNoTime) {
   EXPECT_EQ(std::get<StepDoubt>(uncertainty.doubts.front().of), StepDoubt{});
 }
 
-TEST(StepUncertainty, PassesErrAsPublishedOnesDid) {
+TEST(StepUncertainty, PassesHaveTheErrorsOfPublishedPasses) {
   Transformer model = test::small_transformer;
   StepPoint point{.model = &model};
   EXPECT_EQ(pass_residual(point).of_machine, 0.06);

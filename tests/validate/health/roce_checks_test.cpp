@@ -67,7 +67,7 @@ TEST_F(RoceChecks, Version1AloneAndLinkLocalAddressesAloneAreWarnings) {
   std::vector<HealthCheck> reported = complaints();
   ASSERT_EQ(reported.size(), 1U);
   EXPECT_EQ(reported[0].status, HealthStatus::warn);
-  EXPECT_EQ(reported[0].wrong, "messages of RoCE v1 cannot cross a router, and NCCL requires v2");
+  EXPECT_EQ(reported[0].wrong, "RoCE v1 messages cannot cross a router, and NCCL requires v2");
   EXPECT_EQ(reported[0].found.substr(0, 57), "no GID of RoCE v2: 0 v1 fe80:0000:0000:0000:0e42:a1ff:fe0");
   node.write(port_0 + "/gid_attrs/types/1", "RoCE v2");
   reported = complaints();
