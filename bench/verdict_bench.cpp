@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the time in which `commfuse-validate verdict` judges a fleet of N nodes. The nccl-tests log of a node has
+// Measures how long `commfuse-validate verdict` takes to judge a fleet of N nodes. The nccl-tests log of a node has
 // four collectives of 24 sizes each, 20 KB in all.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@ void JsonBudget::refuse_depth() const {
 }
 
 void JsonBudget::refuse_objects() const {
-  throw ConfigError(fmt::format("{}: more than {} objects in one item or outside of the items; use the unmodified file",
+  throw ConfigError(fmt::format("{}: more than {} objects in one item or outside the items; use the unmodified file",
                                 place_, limits_.objects));
 }
 

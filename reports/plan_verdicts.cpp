@@ -218,7 +218,7 @@ std::string best_of_scope(std::span<const StepRow> rows, const VerdictRule& rule
   }
   const std::string tied =
       ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, fmt::join(ties, "; "));
-  return fmt::format("Most tokens per second and GPU among {} that fit: {:.0f}, by {}{}", plans,
+  return fmt::format("Most tokens per second per GPU among {} that fit: {:.0f}, by {}{}", plans,
                      best.number("tokens_per_second_gpu"), names.first_name(best), tied);
 }
 

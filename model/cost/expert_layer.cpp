@@ -178,7 +178,7 @@ Duration expert_layer_time(const Accelerator& accelerator, const ExpertLayerSize
       to_seconds(fitted->choices.value) * tokens * as_real(size.active) / choices_timed +
       fitted->token_traffic.value * tokens * 2.0 * hidden * wide / accelerator.hbm_bandwidth.value.value;
   return std::max(accelerator.kernel_floor.value,
-                  op_time(around + first.seconds() + second.seconds(), "a layer of experts"));
+                  op_time(around + first.seconds() + second.seconds(), "an expert layer"));
 }
 
 Duration expert_layer_time(const Accelerator& accelerator, const ExpertLayerSize& size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a layer of routed experts on one GPU, as one call of a serving framework: it sorts the tokens by expert, runs
+// Time of a routed-expert layer on one GPU, as one call of a serving framework: it sorts the tokens by expert, runs
 // both grouped GEMMs with the activation between them, and adds up each token's outputs.
 //
 //   time = call + choices x tokens x active / 1024 + expert x experts hit + tokens x traffic of a token / HBM bandwidth

@@ -149,7 +149,7 @@ bool is_issued_from_python(const ImplementedSites& sites);
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
 /// Returns the time of a kernel that sums a tensor of each of `ranks` ranks in the switch. A residual and a norm in it
-/// hide behind the transfers: from 1,024 tokens on they add less than 1% on H100 (microsoft/tokenweave,
+/// hide behind the transfers: from 1,024 tokens up they add less than 1% on H100 (microsoft/tokenweave,
 /// artifact/csvs/figure_4.csv). Requires at least two ranks.
 Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor);
 /// Returns whether an implementation's collectives in the program are kernels that sum in the switch.
@@ -157,7 +157,7 @@ bool has_switch_sums(const Program& program);
 /// Returns whether the op is a later part of a kernel that sums in the switch, which its reduce-scatter launches: the
 /// residual, the norm or the all-gather. Requires a program with such kernels.
 bool is_inside_switch_sum(const Program& program, std::size_t op);
-/// Returns whether the switch of the link sums.
+/// Returns whether the link's switch can sum.
 bool sums_in_switch(const Link& link);
 
 /// Changes prices of the ideal schedule into prices of `options.implementation`; issue costs stay. Requires an

@@ -138,7 +138,7 @@ std::string_view rows_of(PricedKind kind) {
     case PricedKind::attention:
     case PricedKind::decode_attention:
     case PricedKind::latent_decode: return "attention";
-    case PricedKind::expert_layer: return "layers of experts";
+    case PricedKind::expert_layer: return "expert layers";
     case PricedKind::quantization: return "quantization";
     case PricedKind::memory_bound:
     case PricedKind::framework_kernel: return "memory-bound kernels";
@@ -196,7 +196,7 @@ std::string_view name_of(PricedKind kind) {
     case PricedKind::attention: return "attention";
     case PricedKind::decode_attention: return "decode attention";
     case PricedKind::latent_decode: return "latent decode attention";
-    case PricedKind::expert_layer: return "layer of experts";
+    case PricedKind::expert_layer: return "expert layer";
     case PricedKind::quantization: return "quantization";
     case PricedKind::memory_bound: return "memory-bound";
     case PricedKind::framework_kernel: return "memory-bound kernel of a framework";

@@ -41,9 +41,8 @@ struct PricedShape {
   DType dtype = DType::bf16;
   /// Sizes by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the width
   /// of one head as k, and the bytes of its keys and values; in decoding, m counts sequences, and k is the width of a
-  /// latent key.
-  /// A layer of experts has the rows of its GPU as m, the width of an expert as n, the hidden size as k, and the bytes
-  /// of the weights that are read.
+  /// latent key. An expert layer has the rows of its GPU as m, the width of an expert as n, the hidden size as k, and
+  /// the bytes of the weights that are read.
   std::array<std::int64_t, all_fit_sizes.size()> size{};
   int nodes = 0;  ///< Nodes of a message, with the same number of its ranks on each; 0: as few as hold the ranks.
   auto operator<=>(const PricedShape&) const = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits the parameters of model/cost/expert_layer.h to measured calls of a layer of experts.
+// Fits the parameters of model/cost/expert_layer.h to measured calls of an expert layer.
 #pragma once
 
 #include <span>

@@ -74,7 +74,7 @@ std::string decode_attention_group(std::string_view machine, const AttentionSize
 /// with "|fp8" if the cache is in fp8.
 std::string latent_decode_group(std::string_view machine, const LatentDecodeSize& size);
 
-/// Returns the key of rows with one layer of experts on a GPU and any number of tokens:
+/// Returns the key of rows with one expert layer on a GPU and any number of tokens:
 /// "expert_layer|H100-SXM5|2048|512|8|256|1|1|power_law_1.01", with "|fp8" in fp8; "balanced" without a power law.
 std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& size);
 

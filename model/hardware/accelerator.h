@@ -130,7 +130,7 @@ struct LatentDecodeKernel {
   FitScope fit{};
 };
 
-/// Layer of routed experts, as one call of a serving framework. model/cost/expert_layer.h gives the formula.
+/// Routed-expert layer, as one call of a serving framework. model/cost/expert_layer.h gives the formula.
 struct ExpertLayer {
   Parameter<Duration> call;            ///< Once per call: routing, sorting and the launch of all kernels.
   Parameter<Duration> expert;          ///< Per expert with at least one token.

@@ -258,8 +258,8 @@ struct Described<Accelerator> {
       entry("decode_attention_fp8", &A::decode_attention_fp8, "Decode attention, with a cache in fp8"),
       entry("latent_decode", &A::latent_decode, "Latent decode attention, with a 16-bit cache"),
       entry("latent_decode_fp8", &A::latent_decode_fp8, "Latent decode attention, with a cache in fp8"),
-      entry("experts", &A::experts, "Layer of routed experts, with 16-bit weights"),
-      entry("experts_fp8", &A::experts_fp8, "Layer of routed experts, in fp8"),
+      entry("experts", &A::experts, "Routed-expert layer, with 16-bit weights"),
+      entry("experts_fp8", &A::experts_fp8, "Routed-expert layer, in fp8"),
       entry("quantization", &A::quantization, "Conversion of activations to fp8 with one scale per tensor")};
 };
 

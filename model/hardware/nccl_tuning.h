@@ -67,15 +67,15 @@ struct NcclEstimate {
 /// in a switch that cannot sum), and for trees, whose steps differ.
 std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel);
 
-/// Collective for which NCCL chooses a kernel: `passes` round the ring (2 for an all-reduce) and `total` bytes (the
+/// Collective for which NCCL chooses a kernel: `passes` around the ring (2 for an all-reduce) and `total` bytes (the
 /// size that nccl-tests prints).
 struct NcclTask {
   int ranks = 1;
   int passes = 1;
   double total = 0.0;
   int nodes = 1;
-  bool gathers = false;  ///< The last or only pass hands on finished blocks: all-gather and all-reduce.
-  bool copies = false;   ///< Nothing is added, although the last pass hands on no finished blocks: all-to-all.
+  bool gathers = false;  ///< The last or only pass forwards finished blocks: all-gather and all-reduce.
+  bool copies = false;   ///< Nothing is added, although the last pass forwards no finished blocks: all-to-all.
 };
 
 /// Returns the kernel with the smallest estimate, the first on ties, on the links that NCCL found. Requires at least

@@ -76,7 +76,7 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine);
 std::vector<RaisedMachine> raised_for_steps(const Machine& machine);
 
 /// Returns the same without the parameters that affect only decoding: half as many machines on some GPUs. Its machines
-/// have no kernels of decoding and no layers of experts.
+/// have no decoding kernels and no expert layers.
 std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine);
 
 }  // namespace commfuse

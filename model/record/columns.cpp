@@ -82,7 +82,7 @@ constexpr std::array model_columns{
     ModelColumn{"network_rate_gb_s"},
     number("time_ms", "time of a training step, a prefill, or one token of every sequence"),
     number("tokens_per_second", "tokens of all GPUs per second"),
-    number("tokens_per_second_gpu", "tokens per second and GPU"),
+    number("tokens_per_second_gpu", "tokens per second per GPU"),
     ModelColumn{"mfu"},
     number("hfu", "MFU that includes recomputation in the backward pass"),
     number("time_p50_ms", "median over machines whose GPUs differ"),

@@ -55,7 +55,7 @@ using RegionOf = std::function<Region(std::int32_t i)>;
 /// Adds the GEMM of some shards into rows of the output.
 using MultiplyShards = std::function<OpId(const Operand& shards, const Operand& rows, const std::vector<OpId>& waits)>;
 
-/// Passes shards on round the ring, `options.group` at a time; the transfer of each group overlaps the GEMM of the
+/// Passes shards on around the ring, `options.group` at a time; the transfer of each group overlaps the GEMM of the
 /// previous group. The rank's own shard is available after `ready`. Returns the last GEMM.
 OpId pass_on(const Stage& stage, const StrategyOptions& options, const std::vector<OpId>& ready, const RegionOf& place,
              const MultiplyShards& multiply) {

@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Route that one block of every shard takes round the ring.
+/// Route that one block of every shard takes around the ring.
 struct Way {
   std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
   std::int32_t block = 0;  // block of every shard

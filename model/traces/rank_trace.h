@@ -34,9 +34,9 @@ struct RankTrace {
   std::vector<TracedCall> calls;     ///< By step, then by begin.
 };
 
-/// Reads the trace of one rank. A kernel belongs to the step in which it begins; kernels outside of all steps are
-/// ignored. Only idle_us also counts kernels that began before the step and still run. Throws ConfigError like
-/// visit_kineto, and if the trace has no kernel.
+/// Reads the trace of one rank. A kernel belongs to the step in which it begins; kernels outside all steps are ignored.
+/// Only idle_us also counts kernels that began before the step and still run. Throws ConfigError like visit_kineto, and
+/// if the trace has no kernel.
 RankTrace read_rank_trace(const std::filesystem::path& path);
 
 }  // namespace commfuse

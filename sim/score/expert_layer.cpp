@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores tables of layers of routed experts on one GPU, timed as one call of a serving framework.
+// Scores tables of routed-expert layers on one GPU, timed as one call of a serving framework.
 #include "model/cost/expert_layer.h"
 
 #include <fmt/format.h>

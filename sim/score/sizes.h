@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the sizes of a measured GEMM, attention, layer of experts or quantization from a row.
+// Reads the sizes of a measured GEMM, attention, expert layer or quantization from a row.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct LatentDecodeColumns {
   Column hw, batch, keys, heads, cache;
 };
 
-/// The columns of a layer of experts on one GPU; a missing or unknown dtype reads as bf16. A kernel whose name contains
+/// The columns of an expert layer on one GPU; a missing or unknown dtype reads as bf16. A kernel whose name contains
 /// "nongated" has one weight before the activation.
 struct ExpertColumns {
   explicit ExpertColumns(const Table& table);

@@ -77,7 +77,7 @@ std::string literals_of(std::string_view line, bool is_script) {
     return text;
   }
   const std::string_view quotes = is_script ? "\"'`" : "\"";
-  char quote = 0;  // quote that ends the literal; 0 outside of literals
+  char quote = 0;  // quote that ends the literal; 0 outside literals
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (quote == 0 ? quotes.find(line[i]) != std::string_view::npos : line[i] == quote) {
       quote = quote == 0 ? line[i] : '\0';

@@ -304,10 +304,10 @@ TEST(StepTable, InferenceHasPercentilesAndCosts) {
 TEST(BestPlan, NamesTheMachineIfPlansHaveSeveral) {
   const StepRow plan = step("", "commfuse", 100.0);
   EXPECT_EQ(best_plan(std::vector{with_rate(plan, 1e5), with_rate(with(plan, "hardware", std::string("b200")), 2e5)}),
-            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on b200, 1 GPU (1 tensor), batch "
+            "Most tokens per second per GPU among plans that fit: 200000, by commfuse on b200, 1 GPU (1 tensor), batch "
             "1, seq 1K");
   EXPECT_EQ(best_plan(std::vector{with_rate(plan, 1e5), with_rate(with(plan, "seq", std::int64_t{2048}), 2e5)}),
-            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
+            "Most tokens per second per GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
             "seq 2K");
 }
 
@@ -318,7 +318,7 @@ TEST(BestPlan, NamesThePriceOfPlansThatDifferInIt) {
   const StepRow dear = with(with_rate(cheap, 2e5), "price", 3.5);
   const StepRow other = with(cheap, "batch", std::int64_t{2});
   EXPECT_EQ(best_plan(std::vector{cheap, dear, other}),
-            "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
+            "Most tokens per second per GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, "
             "seq 1K, GPU-hour at 3.50");
 }
 
@@ -331,7 +331,7 @@ TEST(BestPlan, NamesTheLaunchOfPlansThatDifferInIt) {
   EXPECT_NE(plan_heading(graph).find(", launch graph"), std::string::npos) << plan_heading(graph);
   EXPECT_EQ(plans_of(std::vector{stream, graph}).size(), 2U);
   const std::string best =
-      "Most tokens per second and GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, seq 1K, "
+      "Most tokens per second per GPU among plans that fit: 200000, by commfuse on 1 GPU (1 tensor), batch 1, seq 1K, "
       "launch graph";
   EXPECT_EQ(best_plan(std::vector{stream, graph}), best);
   EXPECT_EQ(best_plan(std::vector{graph, stream}), best);
@@ -348,11 +348,11 @@ TEST(BestPlan, EachScopeHasItsOwn) {
     rows.push_back(with_rate(with(plan, "batch", std::int64_t{2}), 2.0 * rate));
   }
   EXPECT_EQ(best_plan(rows),
-            "Most tokens per second and GPU among prefill plans that fit: 180000, by serial on 1 GPU (1 tensor), batch "
-            "2, seq 1K. Most tokens per second and GPU among decode plans that fit: 2000, by serial on 1 GPU (1 "
+            "Most tokens per second per GPU among prefill plans that fit: 180000, by serial on 1 GPU (1 tensor), batch "
+            "2, seq 1K. Most tokens per second per GPU among decode plans that fit: 2000, by serial on 1 GPU (1 "
             "tensor), batch 2, seq 1K");
   rows.erase(rows.begin());
-  EXPECT_TRUE(best_plan(rows).starts_with("Most tokens per second and GPU among decode plans ")) << best_plan(rows);
+  EXPECT_TRUE(best_plan(rows).starts_with("Most tokens per second per GPU among decode plans ")) << best_plan(rows);
 }
 
 TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
@@ -361,7 +361,7 @@ TEST(BestPlan, PlansThatDifferInTheirContextExchangeAreSeveral) {
                       {"context_exchange", std::string("all_gather")});
   const StepRow ring = with_rate(with(gather, "context_exchange", std::string("ring")), 2e5);
   EXPECT_EQ(best_plan(std::vector{gather, ring}),
-            "Most tokens per second and GPU among plans that fit: 200000, by serial on 2 GPUs (1 tensor x 2 context "
+            "Most tokens per second per GPU among plans that fit: 200000, by serial on 2 GPUs (1 tensor x 2 context "
             "in a ring), batch 1, seq 1K");
 }
 
@@ -375,7 +375,7 @@ TEST(BestPlan, NamesWhatDistinguishesPlansThatTie) {
           with_rate(with(with(other_links, "batch", std::int64_t{2}), "zero", std::int64_t{1}), 98500.0),
           with_rate(with(plan, "micro_batch", std::int64_t{4}), 50000.0),
       }),
-      "Most tokens per second and GPU among plans that fit: 100000, by commfuse on h, 1 GPU (1 tensor), batch 1, seq "
+      "Most tokens per second per GPU among plans that fit: 100000, by commfuse on h, 1 GPU (1 tensor), batch 1, seq "
       "1K, recompute full, micro-batch 1, ZeRO 0; within 2%: commfuse on h, 1 GPU (1 tensor), recompute none; "
       "commfuse on h, links x2, 1 GPU (1 tensor), batch 2, ZeRO 1");
 }

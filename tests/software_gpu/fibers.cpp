@@ -379,7 +379,7 @@ class ThreadBlock {
 bool begin_next_thread(Fiber& fiber) { return fiber.block->begin_next_thread(fiber); }
 
 Fiber& running() {
-  check(Fiber::current != nullptr, "a function of device code is called outside of a kernel");
+  check(Fiber::current != nullptr, "a function of device code is called outside a kernel");
   return *Fiber::current;
 }
 

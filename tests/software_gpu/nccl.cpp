@@ -271,7 +271,7 @@ cudaError_t carry_out(ncclComm& comm, const std::vector<Operation>& operations) 
   return cudaSuccess;
 }
 
-/// Returns a reference that a graph keeps for as long as it exists; null outside of captures.
+/// Returns a reference that a graph keeps for as long as it exists; null outside captures.
 std::shared_ptr<ncclComm> graph_reference(ncclComm& comm, cudaStream_t stream) {
   if (!software_gpu::is_captured(stream)) {
     return nullptr;
@@ -434,8 +434,7 @@ ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context
     return refuse(comm, ncclInvalidUsage, "a signal is used before a symmetric window is registered");
   }
   if (depth > 0 || software_gpu::is_captured(stream) || software_gpu::device_of(stream) != comm->device) {
-    return refuse(comm, ncclInvalidUsage,
-                  "the double accepts signals only outside of groups and captures, on its device");
+    return refuse(comm, ncclInvalidUsage, "the double accepts signals only outside groups and captures, on its device");
   }
   return ncclSuccess;
 }

@@ -12,7 +12,7 @@
 
 namespace commfuse::validate::test {
 
-/// A group, or a call outside of a group, as it arrived at the device.
+/// A group, or a call outside a group, as it arrived at the device.
 struct NcclDoubleLaunch {
   int communicator = 0;
   std::thread::id thread;

@@ -60,7 +60,7 @@ inline int ranks_of(const ncclComm& comm) { return static_cast<int>(comm.members
 
 enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 
-/// A call between ncclGroupStart() and ncclGroupEnd(), or outside of a group.
+/// A call between ncclGroupStart() and ncclGroupEnd(), or outside a group.
 struct Operation {
   enum class Kind : std::uint8_t { send, receive, collective };
   Kind kind = Kind::send;
