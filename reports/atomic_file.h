@@ -42,7 +42,7 @@ class AtomicFile {
 
   /// Throws std::runtime_error when writing fails.
   void write(std::string_view bytes);
-  /// Synchronises and renames. Throws std::runtime_error when this fails. Call it once.
+  /// Synchronizes and renames. Throws std::runtime_error when this fails. Call it once.
   void commit();
 
  private:

@@ -59,7 +59,7 @@ std::string name_cell(const ResultRow& row, Rows rows) {
   return whole.ends_with(')') ? name + ")" : name;
 }
 
-/// Draws a bar in proportion to the slowest row's time; exposed time is red, the rest gray.
+/// Draws a bar in proportion to the slowest row's time; exposed time is red, the rest grey.
 std::string bar(const ResultRow& row, Rows rows, TerminalStyle style) {
   const Duration slowest = makespan_of(*std::ranges::max_element(rows, {}, makespan_of));
   if (!style.is_on() || slowest <= Duration{}) {

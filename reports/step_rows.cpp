@@ -95,7 +95,7 @@ double needed_gb_of(std::string_view warning) {
   return parse_number(number.substr(0, number.find(' '))).value_or(0.0);
 }
 
-/// Returns the largest memory need. Rows of prefill of former versions have no memory columns: their warning states the
+/// Returns the largest memory need. Prefill rows of earlier versions have no memory columns: their warning states the
 /// need if it does not fit.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;

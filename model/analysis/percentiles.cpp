@@ -21,7 +21,7 @@ struct Binomial {
 };
 
 /// Returns the distribution. Each weight follows from the previous one by the ratio of their probabilities;
-/// normalisation makes the sum 1. More than ten standard deviations from the mean, probabilities are negligible.
+/// normalization makes the sum 1. More than ten standard deviations from the mean, probabilities are negligible.
 /// Requires 0 < p < 1.
 Binomial binomial(std::size_t trials, double p) {
   const auto n = static_cast<double>(trials);

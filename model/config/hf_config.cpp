@@ -97,7 +97,7 @@ class Reader {
       return stem.ends_with(end) && stem.size() > end.size() ? stem.substr(0, stem.size() - end.size()) : stem;
     }
     std::string folder = path.parent_path().filename().string();
-    // The Hugging Face cache has folders models--organisation--name/snapshots/revision/config.json.
+    // The Hugging Face cache has folders models--organization--name/snapshots/revision/config.json.
     const std::filesystem::path snapshots = path.parent_path().parent_path();
     const std::string repository = snapshots.parent_path().filename().string();
     if (snapshots.filename() == "snapshots" && repository.starts_with("models--")) {

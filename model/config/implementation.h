@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations, each a file of configs/implementations: the schedule that existing kernels realise, their costs
+// Implementations, each a file of configs/implementations: the schedule that existing kernels realize, their costs
 // compared with ideal kernels (model/cost/implemented.h), and the hardware that they run on.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Implementation {
   std::string use;                    ///< Instructions to enable it, one line.
   std::vector<std::string> known_as;  ///< Names of the implementation in tables of measurements.
   Transport transport = Transport::nccl;
-  const Strategy* strategy = nullptr;  ///< Strategy whose schedule it realises.
+  const Strategy* strategy = nullptr;  ///< Strategy whose schedule it realizes.
   bool stands_in = false;   ///< True for a stand-in for kernels without a description; it is not itself a kernel that
                             ///< can be installed.
   StrategyOptions options;  ///< Holds the values of `fixed`.

@@ -261,7 +261,7 @@ std::vector<fs::path> caches() {
 }
 
 /// Returns config.json of the revision that `main` names, or else of any revision that has the file. Requires
-/// "organisation/name".
+/// "organization/name".
 std::optional<fs::path> in_cache(std::string_view id) {
   std::string folder = fmt::format("models--{}", id);
   folder.replace(folder.find('/'), 1, "--");

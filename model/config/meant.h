@@ -36,7 +36,7 @@ std::string_view choice_for(const Field& field, std::string_view word);
 /// Returns nullopt for other words and without a catalogue. The name is only suggested, never applied.
 std::optional<std::string> implementation_meant(std::string_view word);
 
-/// Returns true if the text has the form "organisation/name" and is neither written as a path nor the name of a file.
+/// Returns true if the text has the form "organization/name" and is neither written as a path nor the name of a file.
 bool is_hf_id(std::string_view text);
 
 /// Returns a name of the catalogue, or the path of the config.json in a folder or in the Hugging Face cache; returns a

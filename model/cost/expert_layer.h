@@ -34,7 +34,7 @@ struct ExpertLayerSize {
   std::int64_t experts = 1;  ///< Experts of the model.
   std::int64_t tp = 1;       ///< GPUs that share each expert.
   std::int64_t ep = 1;       ///< Groups of GPUs that share the experts; divides `experts`.
-  bool gated = true;         ///< The first product has two weights.
+  bool gated = true;         ///< The first GEMM has two weights.
   double exponent = 0.0;     ///< Exponent of the power law of the experts' loads; 0: balanced.
   DType dtype = DType::bf16;
 };

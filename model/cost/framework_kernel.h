@@ -9,7 +9,7 @@
 //
 // Two blocks of 1024 threads are resident on an SM; each walks its row 1024 elements at a time and waits for memory at
 // every step (vLLM, csrc/activation_kernels.cu and csrc/layernorm_kernels.cu, 2023), so with few rows the number of
-// steps, not the number of bytes, determines the time. Public tables show the waves: an H100 normalises 192 rows of
+// steps, not the number of bytes, determines the time. Public tables show the waves: an H100 normalizes 192 rows of
 // 4,096 in 4 us and 320 in 7 us.
 #pragma once
 

@@ -29,7 +29,7 @@
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.
 //
-// Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
+// Tile and wave quantization: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
 // idle, or into parts at least 2,560 deep: from that depth, public A100 times step by half waves instead of whole ones.
 // Power, not full waves, limits large GEMMs on H100 and B200, whose times show hardly any steps. The roots, the

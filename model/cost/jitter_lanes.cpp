@@ -137,7 +137,7 @@ COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* word
 
 #undef COMMFUSE_AVX2
 
-// g++ 12 warns about its own headers, in which some AVX-512 intrinsics start from an uninitialised vector.
+// g++ 12 warns about its own headers, in which some AVX-512 intrinsics start from an uninitialized vector.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #if !defined(__clang__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inner loops of sampling, specialised for the processor. All variants compute the same bits: integers are exact, and
+// Inner loops of sampling, specialized for the processor. All variants compute the same bits: integers are exact, and
 // doubles go through the same multiplications and additions in the same order, never contracted.
 #pragma once
 

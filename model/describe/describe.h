@@ -14,7 +14,7 @@
 
 namespace commfuse {
 
-/// The description of S. Specialise it next to the struct; the order of the entries is the order of every listing.
+/// The description of S. Specialize it next to the struct; the order of the entries is the order of every listing.
 template <class S>
 struct Described;
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t fewest_gemm_sizes = 50;
 
-// The cost of slicing determines which strategy wins, so the fit emphasises it: GEMMs large enough to slice have weight
+// The cost of slicing determines which strategy wins, so the fit emphasizes it: GEMMs large enough to slice have weight
 // 2, and the ratio of a part's time to the time of the whole GEMM, if both were measured, has weight 4.
 constexpr double large_weight = 2.0;
 constexpr double slicing_weight = 4.0;

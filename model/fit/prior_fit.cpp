@@ -141,7 +141,7 @@ class PriorProblem {
     return normal_spread * quantile(std::move(sizes), 0.5);
   }
 
-  /// Returns the posterior standard deviation of each logarithm, from the prior's spread and the rows, linearised at
+  /// Returns the posterior standard deviation of each logarithm, from the prior's spread and the rows, linearized at
   /// the fit (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
   [[nodiscard]] std::vector<double> errors(std::span<const double> values, double noise) const {
     const MatrixXd slopes = this->slopes(values);
@@ -183,7 +183,7 @@ class PriorProblem {
   std::vector<std::size_t> free_;  // indices of the fitted parameters
 };
 
-/// Returns the distance with the largest likelihood of the rows, linearised in the parameters (type II maximum
+/// Returns the distance with the largest likelihood of the rows, linearized in the parameters (type II maximum
 /// likelihood; MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). It is the smallest distance if the base
 /// prices the rows within their noise.
 double likeliest_distance(const PriorProblem& problem, const PriorFitOptions& options) {

@@ -16,7 +16,7 @@ struct TextWord {
 };
 
 /// Returns the words of every line. Words are separated by blanks, the bars of a Markdown table, the mark of a quoted
-/// line (> or #), and the escapes with which a terminal underlines the header line. Escapes are also recognised if a
+/// line (> or #), and the escapes with which a terminal underlines the header line. Escapes are also recognized if a
 /// page has dropped or spelt out the escape character ("[4mGPU0", "^[[0m").
 std::vector<std::vector<TextWord>> words_of_lines(std::string_view text);
 

@@ -53,7 +53,7 @@ enum class NodeKind : std::uint8_t {
 
 enum class FabricKind : std::uint8_t {
   one_switch,  ///< Every NIC on one switch that never blocks.
-  rails,       ///< NIC i of every node on leaf i, leaves on spines: rail-optimised.
+  rails,       ///< NIC i of every node on leaf i, leaves on spines: rail-optimized.
 };
 
 std::string_view name_of(NodeKind kind);

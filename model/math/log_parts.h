@@ -17,7 +17,7 @@ struct LogParts {
   std::size_t interval;
 };
 
-/// Splits a positive number into its parts. `x` holds its bits; a subnormal number must be normalised as by
+/// Splits a positive number into its parts. `x` holds its bits; a subnormal number must be normalized as by
 /// normalized_bits().
 inline LogParts log_parts(std::uint64_t x, std::uint64_t origin, int bits) {
   const std::uint64_t above = x - origin;
@@ -26,7 +26,7 @@ inline LogParts log_parts(std::uint64_t x, std::uint64_t origin, int bits) {
           .interval = static_cast<std::size_t>(above >> (52 - bits)) & ((std::size_t{1} << bits) - 1)};
 }
 
-/// Returns the bits of a positive x. A subnormal x is normalised; its exponent field is then below the range of doubles
+/// Returns the bits of a positive x. A subnormal x is normalized; its exponent field is then below the range of doubles
 /// (negative).
 inline std::uint64_t normalized_bits(double x) {
   return top_12(x) == 0 ? to_bits(x * 0x1p52) - (std::uint64_t{52} << 52) : to_bits(x);

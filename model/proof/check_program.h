@@ -38,7 +38,7 @@ Proof prove_generated(const Program& program);
 /// Runs the same proof on every rank, even if all ranks are equivalent.
 CheckReport check_every_rank(const Program& program);
 
-/// Runs the same proof on rank 0 only, which represents all ranks; returns nullopt unless the program is recognised as
+/// Runs the same proof on rank 0 only, which represents all ranks; returns nullopt unless the program is recognized as
 /// rotation-symmetric. Has findings exactly when check_every_rank() does.
 std::optional<CheckReport> check_one_rank(const Program& program);
 

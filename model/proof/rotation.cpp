@@ -13,7 +13,7 @@ std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
   return std::abs(step) * mesh.axes[axis].extent;
 }
 
-/// Normalises a step: on an axis of two ranks, both directions are the same.
+/// Normalizes a step: on an axis of two ranks, both directions are the same.
 std::int64_t normal(std::int32_t extent, std::int64_t step) { return extent == 2 ? std::abs(step) : step; }
 
 /// Start of a span on rank 0, and the part of it that comes from no term. A term is the digit of its axis times its

@@ -239,7 +239,7 @@ constexpr std::array columns_before{
     setting<&Row::dtype>("dtype", "element type of tensors and of the wire"),
     ResultColumn{"strategy", "family of schedules, or the name of an implementation", ColumnType::text,
                  [](const Row& row) -> Value { return row.strategy; }, put_text<&Row::strategy>},
-    ResultColumn{"implements", "implementations: the strategy whose schedule it realises", ColumnType::text,
+    ResultColumn{"implements", "implementations: the strategy whose schedule it realizes", ColumnType::text,
                  show<&Row::implements>, put_text<&Row::implements>},
     ResultColumn{"bound", "yes: a bound, which never wins because no kernels reach it", ColumnType::text,
                  [](const Row& row) -> Value { return row.bound ? Value{std::string{"yes"}} : Value{}; },

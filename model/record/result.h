@@ -43,7 +43,7 @@ struct ResultRow : Outcome, PricedAs {
   std::string dtype;
   // The schedule:
   std::string strategy;    // name without parameters; for an implementation, its name
-  std::string implements;  // for an implementation: the strategy whose schedule it realises; else empty
+  std::string implements;  // for an implementation: the strategy whose schedule it realizes; else empty
   std::string parameters;  // in words, for tables: "k=8"; empty when there are none
   bool bound = false;      // a limit, not an available schedule, so it cannot win
   StrategyOptions options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLPs under tensor parallelism without sequence parallelism: every rank holds two versions of all tokens: the residual
-// stream, and the stream after the norm. The sum of the ranks' contributions is added to the stream and normalised for
+// stream, and the stream after the norm. The sum of the ranks' contributions is added to the stream and normalized for
 // the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"

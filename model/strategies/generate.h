@@ -23,7 +23,7 @@ struct OperationStage {
   // In the backward pass the dimensions are those of the forward GEMM.
   bool contraction_is_cut = false;  // weight_ag_gemm: also split over the ranks, like the columns of another stage
   // Around an ag_gemm:
-  bool norm = false;                   // its input is normalised first
+  bool norm = false;                   // its input is normalized first
   std::optional<Function> activation;  // applied to its output
   // Around a gemm_rs or attention_rs:
   bool residual = false;  // the previous residual (at first the chain's input) is added to its output

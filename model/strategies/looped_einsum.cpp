@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looped collective einsum (Wang et al., ASPLOS 2023, which became XLA's windowed einsum or collective matmul), in one
 // direction. Every iteration of a loop sends one shard and multiplies one shard; the next iteration starts when both
-// operations have ended. 4 ranks, seen from rank r; = is the loop's synchronisation, m[j] the accumulator of shard j:
+// operations have ended. 4 ranks, seen from rank r; = is the loop's synchronization, m[j] the accumulator of shard j:
 //
 //   ag_gemm   compute  |x[r]      =|x[r-1]    =|x[r-2]    =|x[r-3] |
 //             comm     |x[r] ->   =|x[r-1] -> =|x[r-2] -> =|
@@ -167,7 +167,7 @@ Done looped_einsum_gemm_rs_backward(const Stage& stage, const StrategyOptions& o
 
 constexpr Strategy looped_einsum_strategy{
     .name = "looped_einsum",
-    .summary = "a loop moves one shard while it multiplies another; synchronised every iteration (XLA)",
+    .summary = "a loop moves one shard while it multiplies another; synchronized every iteration (XLA)",
     .exposed = "max(0, transfer - GEMM) per step; one transfer of zeros",
     .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
     .uses = {Option::regather},

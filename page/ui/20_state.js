@@ -103,7 +103,7 @@ function readHash(hash) {
     }
   }
   const sentences =
-    unknown.length > 0 ? [`This version does not recognise ${listed(unknown.map((part) => `"${part}"`))} in the link and ignores ${unknown.length > 1 ? "them" : "it"}.`] : [];
+    unknown.length > 0 ? [`This version does not recognize ${listed(unknown.map((part) => `"${part}"`))} in the link and ignores ${unknown.length > 1 ? "them" : "it"}.`] : [];
   for (const [key, text] of Object.entries(settings)) {
     if (text.startsWith("/files/") && !kit.files.some((file) => file.value === text)) {
       sentences.push(

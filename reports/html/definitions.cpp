@@ -31,11 +31,11 @@ constexpr std::array words{
     Definition{"bubble", "Bubble", "Gaps between essential work."},
     Definition{"tail", "Tail", "From the end of the last essential op to the end of the last op."},
     Definition{"mfu", "MFU",
-               "Model FLOPs utilisation: FLOPs of the unfused operator on all ranks, without recomputation, over time "
+               "Model FLOPs utilization: FLOPs of the unfused operator on all ranks, without recomputation, over time "
                "\xc3\x97 ranks \xc3\x97 dense peak of the dtype."},
     Definition{"bound", "Bound",
                "The time with free communication: no schedule of this strategy can be faster. Communication still "
-               "synchronises ranks and is still issued by the host."},
+               "synchronizes ranks and is still issued by the host."},
     Definition{"error", "Error",
                "One standard error of the time, from those of the parameters and the residuals of their fits. Errors "
                "that two strategies share cancel, so a winner can be more certain than its time."},

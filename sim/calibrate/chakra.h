@@ -9,7 +9,7 @@
 
 namespace commfuse::calibrate {
 
-/// Returns whether the file is Chakra's protobuf (.et), recognised by its first message. is_chakra_json() recognises
+/// Returns whether the file is Chakra's protobuf (.et), recognized by its first message. is_chakra_json() recognizes
 /// JSON of PyTorch's execution traces or of chakra_trace_link by its beginning.
 bool is_chakra_trace(const std::filesystem::path& path);
 bool is_chakra_json(const std::filesystem::path& path);

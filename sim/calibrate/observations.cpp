@@ -175,7 +175,7 @@ class ObservationReader {
           path_.string(),
           table.header().empty() ? "it is empty"
           : is_table             ? "its columns match no known table"
-                                 : "its format is not recognised",
+                                 : "its format is not recognized",
           header_of_kind("gemm"), header_of_kind("attention"), header_of_kind("gemm_layer"),
           header_of_kind("collective")));
     }

@@ -79,7 +79,7 @@ struct Observations {
 /// vLLM's and SGLang's buffers.
 Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 
-/// Reads files of any known kind: a table is recognised by its header, as in `commfuse-sim score`, a record of
+/// Reads files of any known kind: a table is recognized by its header, as in `commfuse-sim score`, a record of
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.
 /// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`, a
 /// GEMM in a table or profile is a fault if it exceeds the base's peak by more than 5%, and a message is one if it

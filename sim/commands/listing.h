@@ -28,7 +28,7 @@ Listing listed_models_in(const std::string& folder);
 /// Lists name, GPUs, dense bf16 TFLOP/s, memory and link rates, either of clusters or of nodes.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
-/// Lists name, realised strategy, transport, generations of GPUs with measurements, and summary.
+/// Lists name, realized strategy, transport, generations of GPUs with measurements, and summary.
 Listing listed_implementations();
 /// Lists name, strategy or implementation for tensor parallelism, dtype of gradients, host time to issue a kernel, and
 /// summary.

@@ -136,7 +136,7 @@ std::vector<OverlapGemm> overlap_gemms(YamlMap* root, OverlapSwitches switches, 
   return gemms;
 }
 
-/// Returns, in quotes, the GEMM names that userbuffers does not recognise.
+/// Returns, in quotes, the GEMM names that userbuffers does not recognize.
 std::vector<std::string> unknown_gemms(const YamlValue& value) {
   constexpr std::array<std::string_view, 4> layers{"qkv", "proj", "fc1", "fc2"};
   constexpr std::array<std::string_view, 3> passes{"fprop", "dgrad", "wgrad"};

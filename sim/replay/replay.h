@@ -18,7 +18,7 @@ namespace commfuse {
 /// The time at which the last op of all ranks ends, in three runs.
 struct Makespans {
   Duration actual{};
-  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronises the ranks
+  Duration ideal{};  ///< communication takes no time, but is still issued and still synchronizes the ranks
   Duration link{};   ///< everything but communication takes no time
 };
 

@@ -86,7 +86,7 @@ Shape implementation_shape() {
                              {"use", text(), "How to switch it on, in one line"},
                              optional({"known_as", list(text()), "Its names in tables of measurements"}),
                              optional({"stands_in", boolean(), "Represents kernels without a description"}),
-                             {"strategy", strategy(), "Strategy whose schedule it realises"},
+                             {"strategy", strategy(), "Strategy whose schedule it realizes"},
                              optional({"options", options(), "Fixed options of the strategy"}),
                              {"transport", word_of(all_transports), "Transport of its transfers"},
                              {"supports", supports()},

@@ -70,7 +70,7 @@ Shape model_shape() {
               optional({"qkv_biases", boolean()}),
               optional({"tied_embeddings", boolean()}),
               optional({"positions", count_in(model_size_range), "Learned positions"}),
-              optional({"qk_norm", word({"none", "head", "whole"}), "Normalisation of queries and keys"}),
+              optional({"qk_norm", word({"none", "head", "whole"}), "Normalization of queries and keys"}),
               optional({"sinks", boolean(), "Each head has a learned sink score"}),
               optional({"gated_attention", boolean(), "Queries come with a gate of equal width"}),
               optional({"windows", list(count_in({0, model_size_range.most})),

@@ -28,7 +28,7 @@ constexpr std::string_view host_prior = "this row is a source of the priors of h
 
 constexpr std::array unpredicted_slowdowns{
     UnpredictedRows{"naive concurrent", speed_up},
-    UnpredictedRows{"with schedule prioritisation", speed_up},
+    UnpredictedRows{"with schedule prioritization", speed_up},
     UnpredictedRows{"with DMA-engine collectives", speed_up},
     UnpredictedRows{"sequential slower than overlapped", speed_up},
     UnpredictedRows{"T3 sub-layer", speed_up},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of tables, which are recognised by their header, and their scorers.
+// The kinds of tables, which are recognized by their header, and their scorers.
 #pragma once
 
 #include <span>

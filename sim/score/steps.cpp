@@ -100,7 +100,7 @@ void count_layouts(const std::map<std::string, std::vector<StepSeconds>>& by_wor
 }
 
 /// Megatron-DeepSpeed as vTrain ran it (configs/frameworks), with an unpadded vocabulary. The time to issue a kernel is
-/// the only fitted constant; it minimises the mean error over one in 25 groups of rows.
+/// the only fitted constant; it minimizes the mean error over one in 25 groups of rows.
 constexpr std::int64_t vtrain_vocab = 50257;
 constexpr std::int64_t one_group_in = 25;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of one kernel that sums a tensor over the GPUs of a node in the switch, adds the residual and
-// normalises, beside the usual all-reduce and norm. `run --scope prefill --as tokenweave` has these sums.
+// normalizes, beside the usual all-reduce and norm. `run --scope prefill --as tokenweave` has these sums.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ struct SwitchKernel {
   }
 };
 
-/// Returns the time of an all-reduce by NCCL, and of a kernel that adds the residual and normalises: it reads and
+/// Returns the time of an all-reduce by NCCL, and of a kernel that adds the residual and normalizes: it reads and
 /// writes two tensors.
 double serial_us(const Machine& machine, Bytes tensor) {
   const Accelerator& accelerator = machine.accelerator;

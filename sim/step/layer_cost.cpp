@@ -369,8 +369,8 @@ void LayerCost::ulysses_block(Stream& stream) {
   stream = stream.longer(slowed(fused(time) - time));
 }
 
-/// Serving engines add the previous residual and normalise in one kernel, which reads and writes two tensors (vLLM,
-/// fused_add_rms_norm). Training keeps the residual and the normalised tensor, so each has its own kernel.
+/// Serving engines add the previous residual and normalize in one kernel, which reads and writes two tensors (vLLM,
+/// fused_add_rms_norm). Training keeps the residual and the normalized tensor, so each has its own kernel.
 void LayerCost::norm_before(Stream& stream) const {
   if (parts_ == nullptr) {
     moved(stream, (point_.serves ? 4 : 2) * norm_elements());

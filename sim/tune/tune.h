@@ -133,7 +133,7 @@ struct TuneOptions {
   std::shared_ptr<const JitterTables> kernel_jitter{};
 };
 
-/// Ranks the plans by their time with the fastest schedule at every site; where the p99 is minimised, the fastest dozen
+/// Ranks the plans by their time with the fastest schedule at every site; where the p99 is minimized, the fastest dozen
 /// plans are ranked by their time on machines whose slowest GPU is at its p99. With a jitter, the schedules at the
 /// sites of the best plan are then chosen by samples, and its step uses them. Throws ConfigError where no plan is
 /// possible, and as require_possible(StepPoint) does.

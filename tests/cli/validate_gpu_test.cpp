@@ -131,7 +131,7 @@ TEST(FirstRun, WithoutAGpuExitsImmediatelyWith69AndOneSentence) {
   EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// Runs first_run.sh with fake programs: a validator that recognises a GPU, writes the requested files and measures
+/// Runs first_run.sh with fake programs: a validator that recognizes a GPU, writes the requested files and measures
 /// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:

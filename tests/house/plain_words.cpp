@@ -78,7 +78,7 @@ struct Source {
   std::vector<Comment> comments;
 };
 
-/// Splits a source. Recognises `//`, `/* */`, strings, raw strings and characters.
+/// Splits a source. Recognizes `//`, `/* */`, strings, raw strings and characters.
 class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}

@@ -15,7 +15,7 @@ namespace commfuse::laws {
 struct KnownViolation {
   std::string cause;  ///< A sentence, shared by all violations of this cause.
   const Law* law = nullptr;
-  Setting before;  ///< Minimised.
+  Setting before;  ///< Minimized.
   Setting after;   ///< The setting that the law compares it with; the same setting if the law checks a single result.
   double factor = 1.0;  ///< The largest factor of all settings that it covers.
   /// Conditions on a setting of this cause: by key, the allowed values. Other keys may have any value.

@@ -74,11 +74,11 @@ std::optional<Runnable> runnable_at(const Trial& trial, std::uint32_t index, con
 }
 
 void note(Report& report, LawTally& tally, Violation violation, Simulator& simulator) {
-  constexpr std::size_t max_shown = 25;  // Minimising each takes many runs.
+  constexpr std::size_t max_shown = 25;  // Minimizing each takes many runs.
   if (++tally.violated > max_shown) {
     return;
   }
-  violation = minimised(std::move(violation), simulator);
+  violation = minimized(std::move(violation), simulator);
   const auto is_equal = [&](const Violation& other) {
     return other.law == violation.law && other.before == violation.before;
   };
@@ -136,7 +136,7 @@ Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownVio
   return report;
 }
 
-Violation minimised(Violation violation, Simulator& simulator) {
+Violation minimized(Violation violation, Simulator& simulator) {
   bool is_smaller = true;
   while (is_smaller) {
     is_smaller = false;

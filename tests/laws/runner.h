@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries laws on settings of a generator, reports the coverage, and minimises violated settings.
+// Tries laws on settings of a generator, reports the coverage, and minimizes violated settings.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ struct Coverage {
 struct Report {
   Coverage coverage;
   std::vector<LawTally> tallies;      ///< By law.
-  std::vector<Violation> violations;  ///< Minimised; those without a known cause.
+  std::vector<Violation> violations;  ///< Minimized; those without a known cause.
 };
 
 /// Tries all laws on the settings of a trial.
@@ -58,7 +58,7 @@ Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownVio
 std::optional<Violation> violation_of(const Law& law, const Setting& setting, const DrawKey& key, Simulator& simulator);
 
 /// Removes every choice without which the law is still violated.
-Violation minimised(Violation violation, Simulator& simulator);
+Violation minimized(Violation violation, Simulator& simulator);
 
 /// Returns the coverage, then a line for each law, then the violations with the commands that show them.
 std::string to_text(const Report& report, const Axes& axes);

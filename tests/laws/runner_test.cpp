@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the tools that try the laws: generators, minimising, and the list of known violations.
+// Tests the tools that try the laws: generators, minimizing, and the list of known violations.
 #include "tests/laws/runner.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(LawRunner, MinimisingLeavesOnlyTheCauseOfTheViolation) {
                                       {"seq", "2048"}});
   const std::optional<Violation> violation = violation_of(law, setting, {}, simulator);
   ASSERT_TRUE(violation);
-  EXPECT_EQ(command_of(minimised(*violation, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
+  EXPECT_EQ(command_of(minimized(*violation, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
 }
 
 TEST(LawRunner, ASlowerLinkViolatesALaw) {

@@ -149,7 +149,7 @@ async function checkLinks(page) {
   await page.until("commfusePage.live.rows[0].scope === 'down' && commfusePage.live.rows[0].seq === 2048");
   checks.equal(
     await page.value(text("notice")),
-    'This version does not recognise "nonsense=1" in the link and ignores it.',
+    'This version does not recognize "nonsense=1" in the link and ignores it.',
     "an unknown key is named",
   );
   await settled(page);
@@ -199,7 +199,7 @@ async function checkNonsense(page) {
   await page.until('!document.getElementById("problem").hidden');
   checks.equal(
     await page.value(text("notice")),
-    'This version does not recognise "show=nothing", "guide=99", "tab=zzz", "compare=a,b" and "%E0%A4%A=1" in the link and ignores them.',
+    'This version does not recognize "show=nothing", "guide=99", "tab=zzz", "compare=a,b" and "%E0%A4%A=1" in the link and ignores them.',
     "unknown view parameters are named",
   );
   checks.equal(await page.value('document.getElementById("panel-layer").hidden'), false, "unknown view parameters change nothing");

@@ -60,7 +60,7 @@ Content content_of(const Opaque* opaque) {
   Content content;
   std::memcpy(static_cast<void*>(&content), opaque, sizeof content);
   if (content.magic != magic) {
-    misuse("cuBLASLt is given a structure that was not initialised");
+    misuse("cuBLASLt is given a structure that was not initialized");
   }
   return content;
 }

@@ -66,7 +66,7 @@ std::string uuid_in_words(int number) {
   return text;
 }
 
-/// Writes a value of a device if the library has been initialised.
+/// Writes a value of a device if the library has been initialized.
 template <class Value>
 int answer(Handle device, Value* to, Value value) {
   if (started() <= 0) {

@@ -18,7 +18,7 @@ constexpr int clock_of_memory = 2;
 constexpr int sensor_of_the_die = 0;
 constexpr unsigned max_links = 18;
 
-/// The library, initialised during the object's lifetime.
+/// The library, initialized during the object's lifetime.
 class Library {
  public:
   Library() : started_(library_.call("nvmlInit_v2")) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// cudaMemcpy and synchronise by flags in that memory, which occupies no multiprocessor if the driver uses copy engines.
+// cudaMemcpy and synchronize by flags in that memory, which occupies no multiprocessor if the driver uses copy engines.
 // Collectives are copies by all members; sums and changes of dtype are kernels.
 #pragma once
 

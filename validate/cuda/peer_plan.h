@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that one process issues for its rank if ranks access each other's memory: copies into and out of this
-// memory, and flags for synchronisation. Waits for other ranks are exactly those of the program's protocols: a push
+// memory, and flags for synchronization. Waits for other ranks are exactly those of the program's protocols: a push
 // begins when its sender is ready, a pull when both ends are.
 #pragma once
 

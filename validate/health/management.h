@@ -20,7 +20,7 @@ struct GpuFacts {
   std::string address;  ///< "0000:1b:00.0", as in /sys.
   std::optional<int> clock_mhz, max_clock_mhz, celsius;
   std::optional<std::uint64_t> throttled_by;                ///< NVML's bit mask of reasons for lower clocks.
-  std::optional<int> busy_percent;                          ///< Recent GPU utilisation.
+  std::optional<int> busy_percent;                          ///< Recent GPU utilization.
   std::optional<double> watts, limit_watts, default_watts;  ///< Current draw, current limit, default limit.
   std::optional<bool> has_ecc;
   std::optional<std::uint64_t> uncorrected;  ///< Memory errors since the driver was loaded.

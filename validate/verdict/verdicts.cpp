@@ -147,7 +147,7 @@ Reason reason_of(const CopyJudgement& judgement) {
   return reason;
 }
 
-/// Summarises the findings of one test, which several GPUs may share.
+/// Summarizes the findings of one test, which several GPUs may share.
 Reason reason_of(const std::vector<const ToolFinding*>& findings) {
   const ToolFinding& first = *findings.front();
   Reason reason{.healthy_probability = 0.0, .why = "", .next = first.next, .suspects = {}};

@@ -89,7 +89,7 @@ TEST(ExpertLayer, MultipliesWholeTiles) {
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 335.54432));
   accelerator.experts->loop_start.value = 0.0;
   ExpertLayerSize changed = two_tiles;
-  changed.gated = false;  // half as many columns in the first product
+  changed.gated = false;  // half as many columns in the first GEMM
   EXPECT_EQ(expert_layer_time(accelerator, changed), in_microseconds(10.0 + 134.217728));
   changed = two_tiles;
   changed.exponent = 1.2;
@@ -113,7 +113,7 @@ TEST(ExpertLayer, FewColumnsLoadNoFasterThanTheirSms) {
   Accelerator accelerator = accelerator_with_experts();
   accelerator.sm_bandwidth.value = BytesPerSecond{1e9};
   accelerator.experts->sm_loads.value = 2.0;
-  // Each product has 4 x 2 times 128 columns at 2 GB/s.
+  // Each GEMM has 4 x 2 times 128 columns at 2 GB/s.
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 32.768 + 16.384));
 }
 

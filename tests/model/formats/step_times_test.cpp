@@ -46,7 +46,7 @@ TEST(StepTimesFile, JsonIsAListOrOneObjectPerLine) {
   }
 }
 
-TEST(StepTimesFile, OtherFilesAreNotRecognised) {
+TEST(StepTimesFile, OtherFilesAreNotRecognized) {
   for (const std::string text : {"", "rank,time_us\n", "#  Rank  0 Pid 1\n 1024 256 float\n", "{\"traceEvents\": []}",
                                  "rank,step,time\n", "[", "{\"rank"}) {
     EXPECT_FALSE(is_step_times(text)) << text;

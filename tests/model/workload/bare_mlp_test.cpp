@@ -36,7 +36,7 @@ TEST(BareMlp, MayHaveExperts) {
   EXPECT_EQ(bare_mlp_named("8x8-e1024-top1024-ep1")->name, "8x8-e1024-top1024");
 }
 
-TEST(BareMlp, OtherExpertsAreNotRecognised) {
+TEST(BareMlp, OtherExpertsAreNotRecognized) {
   for (const char* name : {"8x8-", "8x8-e", "8x8-e4", "8x8-top2", "8x8-top2-e4", "8x8-e4-top", "8x8-e4-top5",
                            "8x8-e0-top0", "8x8-e1025-top1", "8x8-e4-top2-ep3", "8x8-e4-top2-ep8", "8x8-e4-top2-",
                            "8x8-e4-top2-ep", "8x8-e4-top2-ep2-ep2", "8x8-e4-top2x"}) {
@@ -44,7 +44,7 @@ TEST(BareMlp, OtherExpertsAreNotRecognised) {
   }
 }
 
-TEST(BareMlp, OtherTextsAreNotRecognised) {
+TEST(BareMlp, OtherTextsAreNotRecognized) {
   for (const char* name :
        {"", "x", "8192", "8192x", "x28672", "0x28672", "8192x0", "-1x8", "8192x28672x8", "8192X28672", " 8192x28672",
         "8192x28672 ", "8Kx28K", "1x1048577", "8192x99999999999999999999", "mixtral-8x7b"}) {

@@ -556,8 +556,8 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
       "export, or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(error_of_text(""), file + ": it is empty" + remedy);
-  EXPECT_EQ(error_of_text("hello\n"), file + ": its format is not recognised" + remedy);
-  EXPECT_EQ(error_of_text("[1, 2]\n"), file + ": its format is not recognised" + remedy);
+  EXPECT_EQ(error_of_text("hello\n"), file + ": its format is not recognized" + remedy);
+  EXPECT_EQ(error_of_text("[1, 2]\n"), file + ": its format is not recognized" + remedy);
   EXPECT_EQ(error_of_text("kernel,time_us\nmine,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(error_of_text("m,n,k,time_us\n64,64,64,3.5\n"), file + ": its columns match no known table" + remedy);
   EXPECT_EQ(error_of_text("m,n,k,time_ms\n64,64,64,3.5\n"), file + ": its columns match no known table" + remedy);

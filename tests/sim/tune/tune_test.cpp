@@ -481,7 +481,7 @@ TEST_F(TuneTest, TheSampledP99MatchesStepPercentilesIfOnlyGpusVary) {
   jitter.rank_sigma.value = 0.02;
   const auto gpus = std::make_shared<const JitterTables>(jitter);
   jitter.rank_sigma.value = 0.0;
-  // The options are set one by one, because g++ 12 warns of an uninitialised pointer in a single expression.
+  // The options are set one by one, because g++ 12 warns of an uninitialized pointer in a single expression.
   TuneOptions options;
   options.rank_sigma = 0.02;
   options.minimize = Minimize::p99;

@@ -184,7 +184,7 @@ TEST(AttentionPieces, MergeSequencesQueriedAtTheSamePositions) {
   EXPECT_EQ(pieces_of(call_of(cases[5]), true).size(), 2U);
 }
 
-TEST(AttentionGraph, IsInTheOrderThatEnginesRecognise) {
+TEST(AttentionGraph, IsInTheOrderThatEnginesRecognize) {
   std::vector<GraphFunction> order;
   for (const GraphOperation& operation : attention_graph(pieces_of(call_of(cases[1]), true)[0].shape).operations) {
     order.push_back(operation.function);

@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256;
 constexpr std::int64_t max_blocks = 4096;
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), as in Random on the host.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014), as in Random on the host.
 __device__ std::uint64_t mixed(std::uint64_t z) {
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
