@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the cost of pricing one GEMM, in nanoseconds, over shapes from decoding to a long prefill. There are too
-// many shapes for branch prediction to learn. The bar of the project is 200 ns.
+// many shapes for branch prediction to learn. The target is 200 ns.
 #include <benchmark/benchmark.h>
 
 #include <vector>

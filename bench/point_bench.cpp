@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the time of one point whose structure is cached, in microseconds: bind, price, simulate (and both bounds),
-// analyse. The bar of the project at 8 ranks is 100 us.
+// analyse. The target at 8 ranks is 100 us.
 #include <benchmark/benchmark.h>
 
 #include <array>

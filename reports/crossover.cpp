@@ -29,7 +29,7 @@ std::string unmapped(const ResultRow& row) {
   return text;
 }
 
-/// Returns a value on the axis of a bandwidth. An unknown rate has the value 1, which no real rate has.
+/// Returns a value on a bandwidth axis. An unknown rate has the value 1, which no real rate has.
 MapValue bandwidth(const std::optional<double>& rate, const std::string& requested) {
   return {rate.value_or(1.0), requested};
 }
@@ -89,7 +89,7 @@ std::optional<MapEntry> map_entry_of(const StepRow& row) {
 
 /// Formats three digits, and all digits before the decimal point: "1.5", "37.5", "2048".
 std::string three_digits(double number) {
-  constexpr double first_exponent = 999.5;  // Numbers from here on would have an exponent.
+  constexpr double first_exponent = 999.5;  // Larger numbers would have an exponent.
   return number < first_exponent ? fmt::format("{:.3g}", number) : fmt::format("{:.0f}", number);
 }
 

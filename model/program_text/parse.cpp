@@ -227,7 +227,7 @@ class DeclarationReader {
     }
     const Node* causal = fields.find("causal");
     if (causal != nullptr && !is_defined_by("attention")) {
-      throw Wrong{causal->place, "only an attention is causal; remove causal"};
+      throw Wrong{causal->place, "only attention can be causal; remove causal"};
     }
   }
 
@@ -282,7 +282,7 @@ class DeclarationReader {
     const TensorId b = tensor(node.items[1], earlier);
     if (builder_.tensor(a).rows != builder_.tensor(b).rows ||
         builder_.tensor(a).columns != builder_.tensor(b).columns) {
-      throw Wrong{node.items[1].place, fmt::format("'{}' and '{}' have different extents; a residual adds equal ones",
+      throw Wrong{node.items[1].place, fmt::format("'{}' and '{}' have different extents; make them equal",
                                                    builder_.tensor(a).name, builder_.tensor(b).name)};
     }
     return builder_.function_tensor(name, Function::residual, a, b);

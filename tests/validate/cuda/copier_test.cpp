@@ -102,7 +102,7 @@ TEST_F(CudaCopies, AreAbandonedIfTheyNeverFinish) {
     }
     return std::string("none");
   };
-  const std::string stuck = "copies did not finish within 0.3 s; look for errors of the GPUs (Xid) in the kernel's log";
+  const std::string stuck = "copies did not finish within 0.3 s; look for GPU errors (Xid) in the kernel's log";
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);
   // After a copy that does not end, nothing waits again: neither clearing the target, nor timing, nor the destructor.
   EXPECT_EQ(sentence([&] { copier->check(copies); }), stuck);

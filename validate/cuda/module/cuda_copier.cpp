@@ -273,9 +273,8 @@ void CudaCopier::finish(std::span<const cudaStream_t> streams) {
       require(status == cudaErrorNotReady ? cudaSuccess : status, "a copy");
       if (status == cudaErrorNotReady && std::chrono::steady_clock::now() > deadline) {
         is_stuck_ = true;
-        throw Stuck(
-            fmt::format("copies did not finish within {:g} s; look for errors of the GPUs (Xid) in the kernel's log",
-                        std::chrono::duration<double>(patience_).count()));
+        throw Stuck(fmt::format("copies did not finish within {:g} s; look for GPU errors (Xid) in the kernel's log",
+                                std::chrono::duration<double>(patience_).count()));
       }
       std::this_thread::yield();
     }
