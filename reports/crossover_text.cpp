@@ -68,7 +68,7 @@ std::size_t max_columns(std::size_t label_width) {
   return std::max<std::size_t>(1, (terminal_width() - std::min(label_width, terminal_width())) / cell_width);
 }
 
-/// Returns a table of at most max_columns() sequence lengths, from `first` on.
+/// Returns a table of at most max_columns() sequence lengths, starting at `first`.
 std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
   const std::vector<std::string> names = short_names(map);
   const MapAxis down = row_axis(map);

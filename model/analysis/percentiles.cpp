@@ -14,7 +14,7 @@ namespace {
 
 constexpr double beyond_an_end = 0.025;  // either side of a 95% range
 
-/// Binomial distribution: the probabilities of the counts from `first` on, without negligible ones.
+/// Binomial distribution: the probabilities of the counts starting at `first`, without negligible ones.
 struct Binomial {
   std::size_t first = 0;
   std::vector<double> probabilities;
@@ -41,7 +41,7 @@ Binomial binomial(std::size_t trials, double p) {
   return {first, std::move(weights)};
 }
 
-/// Returns the number of values, from `begin` on, whose sum stays at or below `limit`. Requires that the sum of all
+/// Returns the number of values, starting at `begin`, whose sum stays at or below `limit`. Requires that the sum of all
 /// values exceeds `limit`.
 template <class Iterator>
 std::size_t count_within(Iterator begin, double limit) {

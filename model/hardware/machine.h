@@ -62,8 +62,9 @@ int total_gpus(const Machine& machine);
 /// two different GPUs of the machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
 
-/// Returns the parameters of a collective over `gpus` GPUs from `first_gpu` on, inside a node or across nodes. If pairs
-/// differ, every group is priced as the group of the same size that begins at the node's first GPU. Requires gpus >= 1.
+/// Returns the parameters of a collective over `gpus` GPUs starting at `first_gpu`, inside a node or across nodes. If
+/// pairs differ, every group is priced as the group of the same size that begins at the node's first GPU. Requires gpus
+/// >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
 
 /// Returns the parameters of a collective across nodes over a group with this many GPUs on each node. Requires a

@@ -137,7 +137,7 @@ class ProgramBuilder {
   [[nodiscard]] const Buffer& buffer_of(BufferId id) const { return program_.buffers[position(id)]; }
   /// Returns a buffer as one region.
   [[nodiscard]] Region whole(BufferId id) const;
-  /// Returns `rows` block rows of a buffer from `row` on, over all its columns.
+  /// Returns `rows` block rows of a buffer starting at `row`, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
 
   /// Reserves memory for about this many ops.

@@ -17,7 +17,7 @@ class MlpBlock {
   OpId multiply(std::int32_t first, std::int32_t rows) const;
   /// Returns the contributions of those rows.
   [[nodiscard]] Region partial(std::int32_t first, std::int32_t rows) const;
-  /// Adds two ops: the sum of `sum` and the stream's rows from `row` on, and the norm of that sum, which goes to
+  /// Adds two ops: the sum of `sum` and the stream's rows starting at `row`, and the norm of that sum, which goes to
   /// `normed`.
   OpId add_and_norm(Lane lane, const Region& sum, Index row, const Region& normed,
                     const std::vector<OpId>& waits) const;

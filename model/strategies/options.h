@@ -59,7 +59,7 @@ struct StrategyOptions {
 };
 
 /// The options that several strategies share, in the order of shared_options. Options that only one strategy has are
-/// numbered from `first_own` on, in the order of the strategies (own_option).
+/// numbered starting at `first_own`, in the order of the strategies (own_option).
 enum class Option : std::uint8_t {
   slices,
   sub_slices,

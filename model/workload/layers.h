@@ -26,7 +26,7 @@ struct LayerRun {
   std::int64_t count = 0;
 };
 
-/// Returns the runs of `count` layers from `first` on. Requires them to be layers of the model.
+/// Returns the runs of `count` layers starting at `first`. Requires them to be layers of the model.
 std::vector<LayerRun> layer_runs(const Transformer& model, std::int64_t first, std::int64_t count);
 std::vector<LayerRun> layer_runs(const Transformer& model);
 

@@ -193,7 +193,7 @@ class Result:
         """Return a column as a read-only array with one element per row.
 
         Whole numbers are int64, other numbers float64, and flags bool; rows to which a column does not apply have NaN.
-        Arrays of numbers are views of the simulator's memory, not copies. Texts are objects; missing texts are None.
+        Arrays of numbers are views of the simulator's memory, not copies. Strings are objects; missing texts are None.
         """
         rows = self._rows()
         if isinstance(rows, _Records):

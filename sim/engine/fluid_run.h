@@ -94,7 +94,7 @@ class FluidRun {
 
   void mark_fresh(std::uint32_t slot);
   void mark_members_fresh(const LinkState& link);
-  /// Opens the next stage that takes time, from `stage` on. Returns false if no stage is left.
+  /// Opens the next stage that takes time, starting at `stage`. Returns false if no stage is left.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
   void draw(std::uint32_t slot);

@@ -64,7 +64,7 @@ Duration send_time(const Machine& machine, const StageSend& send, std::int64_t s
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
   int crossing = 0;  // pairs so far that leave the node of `gpu`
-  // The same pairs, shifted by one node, take the same time.
+  // Pairs that are shifted by one node take the same time.
   for (std::int64_t i = 0; i < std::min(send.gpus_per_stage, gpus_per_node); ++i) {
     const std::int64_t gpu = from + i;
     const std::int64_t other = to + i;

@@ -27,7 +27,7 @@ struct Probability {
 double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
-/// `gpus_per_stage` consecutive GPUs from `first_gpu` on, each of which sends `bytes` to its counterpart
+/// `gpus_per_stage` consecutive GPUs starting at `first_gpu`, each of which sends `bytes` to its counterpart
 /// simultaneously; the slowest pair determines the time. Pairs across nodes share the NICs of their nodes; pairs within
 /// a node share its wires.
 struct StageSend {

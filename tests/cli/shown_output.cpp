@@ -74,7 +74,7 @@ std::vector<Piece> pieces_of(const Lines& shown) {
   return pieces;
 }
 
-/// Returns how many lines of a piece match `real` from `at` on.
+/// Returns how many lines of a piece match `real` starting at `at`.
 std::size_t matching_lines(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
   std::size_t lines = 0;
   while (lines < piece.lines.size() && at + lines < real.size() &&

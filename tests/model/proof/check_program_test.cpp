@@ -608,7 +608,7 @@ struct Nonlinear {
   BufferId buffer(const char* name, Extent rows, Extent columns) {
     return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
   }
-  /// Multiplies `blocks` contraction blocks from `first` on, for both columns of y.
+  /// Multiplies `blocks` contraction blocks starting at `first`, for both columns of y.
   OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
     return builder.gemm({.a = {Region{buffer_a, 0, first, 1, blocks}},
                          .b = {Region{buffer_b, first, 0, blocks, 2}},
@@ -689,11 +689,11 @@ struct AttentionCheck {
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
-  /// Adds attention of `rows` query rows from `row` on, at their own positions.
+  /// Adds attention of `rows` query rows starting at `row`, at their own positions.
   AttentionCheck& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     return attend_as(row, row, rows, keys, causal);
   }
-  /// Adds attention of `rows` query rows from `row` on, which are stated to start at `position`.
+  /// Adds attention of `rows` query rows starting at `row`, which are stated to start at `position`.
   AttentionCheck& attend_as(Index position, std::int32_t row, std::int32_t rows, const Operand& keys,
                             bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
