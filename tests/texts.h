@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts with a part replaced or in one line, and counts of parts.
+// Strings with a part replaced or on one line, and counts of parts.
 #pragma once
 
 #include <gtest/gtest.h>

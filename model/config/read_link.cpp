@@ -21,7 +21,7 @@ constexpr Range<std::int64_t> cta_range{0, 4096};
 constexpr Range<std::int64_t> channel_range{1, 64};
 constexpr double nccl_estimate_error = 0.3;  // against the public tables of A100, H100 and B200 nodes
 constexpr BytesPerSecond unlimited{1e15};    // NCCL's estimates do not include the copy of a rank's own share.
-constexpr double nvls_share = 7.0 / 8.0;     // of the estimated rate, for eight ranks
+constexpr double nvls_share = 7.0 / 8.0;     // share of the estimated rate, for eight ranks
 
 PeerParameters read_peer(YamlMap map) {
   PeerParameters peer;

@@ -101,7 +101,7 @@ struct Cell {
   int low = 0;  ///< A GPU, or host_side.
   int high = 0;
   bool turned = false;
-  double off = 0.0;
+  double off = 0.0;  ///< ln(expected / measured).
   double shared = 0.0;
   double own_error = 0.0;
 };

@@ -27,7 +27,7 @@ function numberIn(text) {
 /// Returns "commfuse" for "commfuse (ring)": filters name a strategy without its options.
 const nameIn = (label) => label.split(" (")[0];
 
-/// Marks by the value of the column `front`: 1 wins its point, 2 ties for the first place.
+/// Marks by the value of the column `front`: 1 wins its point, 2 ties for first place.
 const MARKS = { 1: { sign: "\u25b8", word: "fastest: ", wins: true }, 2: { sign: "\u2248", word: "tie: " } };
 
 const compares = {
