@@ -571,7 +571,7 @@ TEST_F(TraceFiles, AReplacedFileKeepsItsPermissions) {
   }
 }
 
-TEST_F(TraceFiles, RecognisesAnInputByAnyPath) {
+TEST_F(TraceFiles, RecognizesAnInputByAnyPath) {
   atomic_write(folder_ / "a.json", "old");
   fs::create_directory(folder_ / "sweep");
   atomic_write(folder_ / "sweep" / "results.sqlite", "old");
