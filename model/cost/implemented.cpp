@@ -36,7 +36,7 @@ BufferId buffer_of(const Program& program, Slice operand) { return program.regio
 /// both from MLPs with an all-reduce.
 class Sides {
  public:
-  explicit Sides(const Program& program) : program_(program), normalises_(has_switch_sums(program)) {
+  explicit Sides(const Program& program) : program_(program), normalizes_(has_switch_sums(program)) {
     for (const Op& op : program.ops) {
       if (op.kind == OpKind::gemm && !is_partial(op)) {
         gathered_.insert(buffer_of(program, program.inputs_of(op).front()));
@@ -45,7 +45,7 @@ class Sides {
   }
 
   [[nodiscard]] const ImplementedSite& of(const Op& op, const ImplementedSites& sites) const {
-    return normalises_ ? sites.mlp_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
+    return normalizes_ ? sites.mlp_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
   }
 
  private:
@@ -64,7 +64,7 @@ class Sides {
   }
 
   const Program& program_;
-  bool normalises_;
+  bool normalizes_;
   std::set<BufferId> gathered_;
 };
 

@@ -93,7 +93,7 @@ void refuse_control_characters(const std::string& text) {
 
 void refuse_size(const std::string& text) {
   if (text.size() > max_bytes) {
-    throw Wrong{{}, fmt::format("{} bytes are too many; a schedule has at most 1 MiB ({})", text.size(), max_bytes)};
+    throw Wrong{{}, fmt::format("{} bytes are too many; a schedule is at most 1 MiB ({})", text.size(), max_bytes)};
   }
 }
 

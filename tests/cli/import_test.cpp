@@ -188,7 +188,7 @@ TEST(Import, ATorchtitanFileBecomesARunnableStep) {
   EXPECT_EQ(run.out.find("llama-3.1-8b step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 2,"), 0U) << run.out;
 }
 
-TEST(Import, RecognisesTheFormatOfAFile) {
+TEST(Import, RecognizesTheFormatOfAFile) {
   const OwnFolder folder;
   std::ofstream("train.sh") << small_command << " --tensor-model-parallel-size 1 --nproc-per-node 1 --vocab-size 1024";
   const Outcome outcome = run_program("commfuse-sim import train.sh");
@@ -221,7 +221,7 @@ TEST(Import, WordsAfterAFlagChangeKeys) {
   EXPECT_NE(model.str().find("layers: 3\n"), std::string::npos) << model.str();
 }
 
-TEST(Import, ARecognisedFormatAcceptsItsFlags) {
+TEST(Import, ARecognizedFormatAcceptsItsFlags) {
   const OwnFolder folder;
   std::ofstream("ds.json") << R"({"train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 1}})";
   EXPECT_EQ(run_program("commfuse-sim import ds.json --gpus 16 --model llama-3.1-8b --seq 4K").code, 0);

@@ -66,7 +66,7 @@ std::optional<double> planted(const Outcome& outcome, const Outcome&) {
   return outcome.point->ranks > 2 && outcome.point->price.launch == Launch::graph ? 2.0 : 1.0;
 }
 
-TEST(LawRunner, MinimisingLeavesOnlyTheCauseOfTheViolation) {
+TEST(LawRunner, MinimizingLeavesOnlyTheCauseOfTheViolation) {
   const Law law{"planted", "Planted", nullptr, planted};
   Simulator simulator;
   const Setting setting = setting_of({{"hardware", "mi300x"},

@@ -508,7 +508,7 @@ begin_call() {
   choose_folders "${1:-}"
   find_programs
   require_gpu
-  recognise_hardware
+  recognize_hardware
   find_earlier "${2:-}"
   mkdir -p "$out"
   watch_gpus

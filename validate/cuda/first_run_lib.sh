@@ -192,7 +192,7 @@ hardware_of() {
 }
 
 # Sets `hardware`: FIRST_RUN_HARDWARE, else the file for the GPU that doctor or, failing that, nvidia-smi reports.
-recognise_hardware() {
+recognize_hardware() {
   hardware=${FIRST_RUN_HARDWARE:-$(hardware_of "$gpu")}
   if [[ -z $hardware && $gpu != *MIG* ]]; then  # nvidia-smi names the whole GPU of a slice
     hardware=$(hardware_of "$(timeout 20 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)")

@@ -54,7 +54,7 @@ TEST(Message, HasTheBusFactorsOfNcclTests) {
   EXPECT_DOUBLE_EQ(bus_factor(LinkOp::send_recv, 2), 1.0);
 }
 
-TEST(Message, IsRecognisedByTheWordsOfTablesAndPrograms) {
+TEST(Message, IsRecognizedByTheWordsOfTablesAndPrograms) {
   EXPECT_EQ(link_op_named("alltoall"), LinkOp::all_to_all);
   EXPECT_EQ(link_op_named("reduce_scatter"), LinkOp::reduce_scatter);
   EXPECT_EQ(link_op_named("broadcast"), std::nullopt);
@@ -214,7 +214,7 @@ TEST(Expectation, CanCountUndecidedParametersOnly) {
                    Expectation(prior).of(all_reduce_of(gib)).shared_error);
 }
 
-TEST(Expectation, RecognisesTheSizesThatAFitSaw) {
+TEST(Expectation, RecognizesTheSizesThatAFitSaw) {
   const Machine machine = load_machine("h100-sxm");
   EXPECT_TRUE(is_seen(machine, all_reduce_of(1 << 20)));
   EXPECT_FALSE(is_seen(machine, all_reduce_of(64 * gib)));

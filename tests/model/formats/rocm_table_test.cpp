@@ -222,7 +222,7 @@ TEST(RocmTable, AmdSmiNamesGpusByTheirBus) {
             "tables again");
 }
 
-TEST(RocmTable, ToolsOfAmdAreRecognisedByTheirTitles) {
+TEST(RocmTable, ToolsOfAmdAreRecognizedByTheirTitles) {
   EXPECT_TRUE(is_rocm_topology(rocm_smi_text(mi300x())));
   EXPECT_TRUE(is_rocm_topology(amd_smi("ENABLED", "N/A")));
   EXPECT_FALSE(is_rocm_topology("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n"));

@@ -35,7 +35,7 @@ TEST(LoadSchedule, AFileOfMoreThanAMegabyteIsRefusedWithoutReadingItAll) {
   const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse-large.yaml";
   std::ofstream(path) << std::string(2 * text::max_bytes, '#');
   EXPECT_EQ(schedule_refusal(path.string()),
-            path.string() + ":1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
+            path.string() + ":1:1: 1048577 bytes are too many; a schedule is at most 1 MiB (1048576)");
   std::filesystem::remove(path);
 }
 

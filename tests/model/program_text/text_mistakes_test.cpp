@@ -521,7 +521,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheFileAsAWhole) {
   EXPECT_EQ(text_refusal(""), "ring.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(text_refusal("- ring\n"), "ring.yaml:1:1: the top level is not a map; write 'key: value' lines");
   EXPECT_EQ(text_refusal(std::string((1U << 20U) + 1, '#')),
-            "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
+            "ring.yaml:1:1: 1048577 bytes are too many; a schedule is at most 1 MiB (1048576)");
   // yaml-cpp treats 0x04 as the end of the file.
   EXPECT_EQ(text_refusal(ring_text + "x\x04"), "ring.yaml:28:2: control character 0x04; write plain text in UTF-8");
   EXPECT_EQ(text_refusal(std::string("a\0b", 3)), "ring.yaml:1:2: control character 0x00; write plain text in UTF-8");

@@ -25,7 +25,7 @@ std::string file_refusal(const std::string& path) {
   return test::refusal_of([&] { read_small_file(path); });
 }
 
-TEST(RefuseTwice, RecognisesAFileByAnyPath) {
+TEST(RefuseTwice, RecognizesAFileByAnyPath) {
   const OwnFolder folder;
   std::ofstream("a.csv") << "a\n";
   std::ofstream("b.csv") << "a\n";

@@ -65,7 +65,7 @@ TEST(OverlapPairs, PartsAreNotImplementations) {
   EXPECT_EQ(names.implemented, Words{"flux_us=flux"});
 }
 
-TEST(OverlapPairs, AnImplementationIsRecognisedOnlyByItsNames) {
+TEST(OverlapPairs, AnImplementationIsRecognizedOnlyByItsNames) {
   EXPECT_EQ(
       names_in("M,N,K,ngpus,te_us,userbuffers_us,torch_symm_mem_ms,flux_total_ms,wizardry_us").implemented,
       (Words{"te_us=te", "userbuffers_us=te", "torch_symm_mem_ms=async_tp", "flux_total_ms=flux", "wizardry_us="}));

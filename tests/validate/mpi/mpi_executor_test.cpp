@@ -421,7 +421,7 @@ TEST(MpiExecutor, RefusesNotesOfUnknownOps) {
   }
 }
 
-TEST(Launch, RecognisesTheLaunchersOfMpi) {
+TEST(Launch, RecognizesTheLaunchersOfMpi) {
   const auto started = [](std::map<std::string, const char*> variables) {
     return started_by_mpi([&](const char* name) {
       const auto variable = variables.find(name);

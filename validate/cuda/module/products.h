@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMMs by cuBLASLt: fast, and with equal bits every time.
+// GEMMs by cuBLASLt: fast, and bit-identical every time.
 #pragma once
 
 #include <cublasLt.h>
