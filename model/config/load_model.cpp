@@ -136,8 +136,7 @@ StateSpace read_state_space(YamlMap& map) {
   if (map.has("state_bits")) {
     space.state_bits = map.count("state_bits", {16, 32});
     if (space.state_bits != 16 && space.state_bits != 32) {
-      map.mistake("state_bits",
-                  fmt::format("states use 16 or 32 bits, not {}; choose one", space.state_bits));
+      map.mistake("state_bits", fmt::format("states use 16 or 32 bits, not {}; choose one", space.state_bits));
     }
   }
   if (space.inner % space.head_dim != 0) {
