@@ -315,13 +315,11 @@ class PlanReader {
       YamlMap map = file_.root().map("gpus").map(offer.name);
       if (plan_.power) {
         map.mistake("", fmt::format("'limits.power' is given, but 'gpus.{}' has no 'power'; add what one GPU, "
-                                    "including its share of the node, "
-                                    "draws, as in \"power: 1.3 kW\"",
+                                    "including its share of the node, draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       } else if (plan_.energy_price > 0.0) {
         map.mistake("", fmt::format("'energy.price' is given, but 'gpus.{}' has no 'power'; add what one GPU, "
-                                    "including its share of the node, "
-                                    "draws, as in \"power: 1.3 kW\"",
+                                    "including its share of the node, draws, as in \"power: 1.3 kW\"",
                                     offer.name));
       }
     }
