@@ -276,8 +276,8 @@ constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 
 constexpr int eager_calls_of_nccl = 2;
 
 /// Standard deviation of the time at which Python of a rank reaches the operator, relative to the time of an op. After
-/// a synchronisation, eight hosts with B200 begin a collective 26 us apart (SemiAnalysisAI/InferenceX, pull request
-/// 2422: 113.4 us with a synchronisation before it and 87.4 us without), which is 2.847 x 0.65 ops of 14 us.
+/// a synchronization, eight hosts with B200 begin a collective 26 us apart (SemiAnalysisAI/InferenceX, pull request
+/// 2422: 113.4 us with a synchronization before it and 87.4 us without), which is 2.847 x 0.65 ops of 14 us.
 constexpr double eager_skew = 0.65;
 
 /// Mean distance between the smallest and the largest of 1, 2, 4, ... 1024 normal draws, in standard deviations

@@ -91,7 +91,7 @@ ours() { LD_LIBRARY_PATH=$libraries "$programs/$1" "${@:2}"; }
 sim() { ours commfuse-sim "$@"; }
 
 # on_first_gpu ARGUMENTS...: runs the validator on the first of several GPUs. The others stay hidden, because CUDA
-# initialises all visible GPUs.
+# initializes all visible GPUs.
 on_first_gpu() {
   local visible=${CUDA_VISIBLE_DEVICES:-0}
   if ((gpus > 1)); then
@@ -149,7 +149,7 @@ require_gpu() {
 }
 
 # Logs clocks, power and temperatures every five seconds, until end_watch. Without persistence mode, this connection
-# also keeps the GPUs initialised, which otherwise takes every command 1 to 3 s per GPU.
+# also keeps the GPUs initialized, which otherwise takes every command 1 to 3 s per GPU.
 watch_process=
 watch_gpus() {
   command -v nvidia-smi >/dev/null || return 0
