@@ -30,8 +30,8 @@ std::optional<bool> truth_of(std::string_view word) {
 }
 
 std::string whole_number_in(Range<std::int64_t> range, bool is_too_large) {
-  return fmt::format("write a whole number from {} {}", range.least,
-                     is_too_large ? fmt::format("to {}", range.most) : "on");
+  return is_too_large ? fmt::format("write a whole number from {} to {}", range.least, range.most)
+                      : fmt::format("write a whole number of at least {}", range.least);
 }
 
 void KeyedFile::put(Entry entry) {

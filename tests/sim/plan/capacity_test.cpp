@@ -325,13 +325,13 @@ TEST_F(CapacityTest, AnImpossibleCountNamesTheNearestThatFit) {
     });
   };
   // 32 layers split over 1, 2, 4, 8, 16, 32, 17 and 34 stages, so the counts are 2^n and 17 x 2^n.
-  const std::string small = message("100", "model: llama-3.1-8b, seq: 4K, batch: 128");
+  const std::string small = message("104", "model: llama-3.1-8b, seq: 4K, batch: 128");
   EXPECT_TRUE(
-      small.ends_with(": 'gpus.h100.count' is 100, but no layout of llama-3.1-8b with batch 128 divides 100 GPUs "
+      small.ends_with(": 'gpus.h100.count' is 104, but no layout of llama-3.1-8b with batch 128 divides 104 GPUs "
                       "of dgx-h100-x2 evenly; choose 64 or 128, or a batch that more degrees divide"))
       << small;
   // Weights, gradients and moments of 70B take 18 bytes x 70.6B = 1.27 TB, more than 16 times 72 GB.
-  const std::string few = message("7", "model: llama-3.1-70b, seq: 4K, batch: 128");
+  const std::string few = message("24", "model: llama-3.1-70b, seq: 4K, batch: 128");
   EXPECT_TRUE(few.ends_with("; choose 32, or a batch that more degrees divide")) << few;
   // A count that some layout divides, but not with the fixed degrees: a result, with the same advice.
   EXPECT_EQ(
