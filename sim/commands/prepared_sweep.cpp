@@ -31,7 +31,7 @@ Sweep sweep_of(const SweepRequest& request) {
 
 PreparedSweep::PreparedSweep(const SweepRequest& request)
     : sweep(sweep_of(request)),
-      notes(ignore_unused_variables(sweep.grid)),
+      notes(ignore_unused_variables(sweep.grid) + notes_on_unused_draws(sweep.grid)),
       library(library_of(sweep.grid)),
       list(sweep.grid, max_sweep_points) {
   if (list.size() == 0) {

@@ -179,6 +179,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});
   }
+  caller.note(for_stderr(notes_on_unused_draws(settings)));
   const Framework framework = load_framework(settings.text("framework"));
   settings = with_defaults_of(framework, std::move(settings));
   if (!request.out.empty()) {

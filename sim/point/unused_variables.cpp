@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,6 +46,25 @@ std::string why_unused(const Settings& settings, const Field& field) {
     return fmt::format("strategy {} does not use '{}'", settings.text("strategy.name"), field.key);
   }
   return "";
+}
+
+/// Settings that only draws of jitter use.
+constexpr std::array<std::string_view, 2> drawn_with{"samples", "seed"};
+
+/// Returns whether some point has jitter.
+bool has_jitter(const Grid& grid) {
+  const Field& jitter = *find_field("jitter");
+  for (const GridAxis& axis : grid.axes) {
+    if (const auto place = std::ranges::find(axis.fields, &jitter); place != axis.fields.end()) {
+      const auto f = static_cast<std::size_t>(place - axis.fields.begin());
+      return std::ranges::any_of(axis.steps, [&](const auto& step) { return step[f].text != "none"; });
+    }
+  }
+  return grid.settings.text("jitter") != "none";
+}
+
+std::string note_on_unused_draw(std::string_view where) {
+  return fmt::format("note: {} has no effect without jitter; add --jitter default, or remove it\n", where);
 }
 
 bool chooses_work(const Field* field) { return field->key == "scope" || field->key == "strategy.name"; }
@@ -109,6 +130,37 @@ std::string ignore_unused_variables(Settings& settings, Use work, std::string_vi
     }
   }
   return notes;
+}
+
+std::string notes_on_unused_draws(const Grid& grid) {
+  if (has_jitter(grid)) {
+    return "";
+  }
+  std::string notes;
+  for (const std::string_view key : drawn_with) {
+    const Field& field = *find_field(key);
+    const auto axis = std::ranges::find_if(grid.axes, [&](const GridAxis& a) { return varies_field(a, field); });
+    if (axis != grid.axes.end()) {
+      notes += note_on_unused_draw(axis->origin.where);
+    } else if (grid.settings.text(key) != field.preset) {
+      notes += note_on_unused_draw(grid.settings.at(field).origin.where);
+    }
+  }
+  return notes;
+}
+
+std::string notes_on_unused_draws(const Settings& settings) {
+  return notes_on_unused_draws(Grid{.settings = settings});
+}
+
+std::string notes_on_unused_draws(const Settings& settings, Use work) {
+  if (work != Use::lab) {
+    return notes_on_unused_draws(settings);
+  }
+  Settings without_seed = settings;
+  const Field& seed = *find_field("seed");
+  without_seed.put(seed, {std::string(seed.preset), {}});
+  return notes_on_unused_draws(without_seed);
 }
 
 }  // namespace commfuse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environment variables apply to every command of a shell, so a variable that a run cannot use is ignored with a note.
-// A setting that a flag, --set or a file gives is refused if the run cannot use it.
+// A setting that a flag, --set or a file gives is refused if the run cannot use it, and noted if it would with jitter.
 #pragma once
 
 #include <string>
@@ -19,5 +19,12 @@ std::string ignore_unused_variables(Settings& settings);
 std::string ignore_unused_variables(Grid& grid);
 /// Does the same for work without a scope; `work_in_words` is the subject of the notes, such as "tune".
 std::string ignore_unused_variables(Settings& settings, Use work, std::string_view work_in_words);
+
+/// Returns a note, in whole lines, for each of `samples` and `seed` that was chosen or varies although no point has
+/// jitter, so that it changes no time. `work` is the work of settings without a scope: a lab workload draws its sizes
+/// with the seed.
+std::string notes_on_unused_draws(const Grid& grid);
+std::string notes_on_unused_draws(const Settings& settings);
+std::string notes_on_unused_draws(const Settings& settings, Use work);
 
 }  // namespace commfuse

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config/choices.h"
+#include "model/config_error.h"
 #include "sim/point/request.h"
 #include "tests/sim/grid_of.h"
 
@@ -113,6 +114,26 @@ TEST(UnusedVariables, OfWorkWithoutAScope) {
   EXPECT_EQ(ignore_unused_variables(settings, Use::tune, "tune"),
             "note: COMMFUSE_PRICE is ignored; tune does not use 'price'\n");
   EXPECT_EQ(settings.text("parallel.zero"), "1");
+}
+
+TEST(UnusedDraws, AreNotedWhereNoPointHasJitter) {
+  const std::string remedy = " has no effect without jitter; add --jitter default, or remove it\n";
+  for (const std::string scope : {"scope=mlp", "scope=step", "scope=decode"}) {
+    EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10"})),
+              "note: --set samples=10" + remedy + "note: COMMFUSE_SEED" + remedy);
+    EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10", "jitter=default"})), "");
+    EXPECT_EQ(notes_on_unused_draws(settings_of({scope, "seed=1"})), "") << "the default";
+  }
+  EXPECT_EQ(notes_on_unused_draws(grid_with({}, {}, {"seed=1,2"})), "note: --axis seed=1,2" + remedy);
+  EXPECT_EQ(notes_on_unused_draws(grid_with({}, {"seed=4"}, {"jitter=none,default"})), "");
+  EXPECT_EQ(notes_on_unused_draws(grid_with({}, {"seed=4", "jitter=default"}, {"jitter=none"})),
+            "note: --set seed=4" + remedy);
+}
+
+TEST(UnusedDraws, OfALabAreItsSamples) {
+  const Settings settings = settings_of({"seed=4", "samples=9"});
+  EXPECT_EQ(notes_on_unused_draws(settings, Use::lab),
+            "note: --set samples=9 has no effect without jitter; add --jitter default, or remove it\n");
 }
 
 }  // namespace
