@@ -38,19 +38,39 @@ struct MergeRequest {
   std::string format = "table";
 };
 
-/// Returns the given files or, without any, the shards in the folder.
-std::vector<fs::path> shard_files(const MergeRequest& request) {
-  std::vector<fs::path> files(request.shards.begin(), request.shards.end());
+/// Returns the shards in a folder. Throws ConfigError if it contains none.
+std::vector<fs::path> shards_in(const std::string& folder) {
+  std::vector<fs::path> files;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(request.folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (request.shards.empty() && name.starts_with("shard-") && entry.path().extension() == ".sqlite") {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().filename().string().starts_with("shard-") && entry.path().extension() == ".sqlite") {
       files.push_back(entry.path());
     }
   }
-  if (files.empty()) {
-    throw ConfigError(fmt::format("{} contains no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
-                                  request.folder, shell_word(request.folder)));
+  if (!files.empty()) {
+    return files;
+  }
+  if (fs::exists(fs::path(folder) / store_file, error)) {
+    throw ConfigError(fmt::format(
+        "{} contains no shards, but the results of a whole sweep; merge joins the shards of one sweep, which "
+        "commfuse-sim sweep FILE --out FOLDER --shard i/N writes",
+        folder));
+  }
+  throw ConfigError(fmt::format("{} contains no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
+                                folder, shell_word(folder)));
+}
+
+/// Returns the given files and the shards in the given folders or, without any, those in the folder of the result.
+std::vector<fs::path> shard_files(const MergeRequest& request) {
+  std::vector<fs::path> files;
+  for (const std::string& given : request.shards.empty() ? std::vector{request.folder} : request.shards) {
+    std::error_code error;
+    if (request.shards.empty() || fs::is_directory(given, error)) {
+      const std::vector<fs::path> shards = shards_in(given);
+      files.insert(files.end(), shards.begin(), shards.end());
+    } else {
+      files.emplace_back(given);
+    }
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -198,7 +218,7 @@ void add_merge(CLI::App& app, int& status) {
   add_verb(app, "merge", "Join the shards of a sweep into one result", [&status](CLI::App& command) {
     const auto request = std::make_shared<MergeRequest>();
     command.add_option("FOLDER", request->folder, "Folder for the result, where shards are found too")->required();
-    command.add_option("SHARDS", request->shards, "Shards to join instead of those in FOLDER");
+    command.add_option("SHARDS", request->shards, "Shards, or folders of shards, to join instead of those in FOLDER");
     add_output_flag(command, request->format);
     command.footer(
         "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. The result is\n"
@@ -207,6 +227,7 @@ void add_merge(CLI::App& app, int& status) {
         "\n"
         "Examples:\n"
         "  commfuse-sim merge out/million\n"
+        "  commfuse-sim merge out/all a b\n"
         "  commfuse-sim merge out/all a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite");
     command.callback([request, &status] {
       Terminal terminal(status);

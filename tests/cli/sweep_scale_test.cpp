@@ -145,6 +145,22 @@ TEST_F(SweepScale, MergeNamesTheMissingShards) {
             "no shards contains no shards; run some with commfuse-sim sweep FILE --out 'no shards' --shard 1/N\n");
 }
 
+TEST_F(SweepScale, MergeTakesFoldersOfShardsAndRefusesWholeSweeps) {
+  for (const char* part : {"1/2", "2/2"}) {
+    run_program(sweep("part" + std::string(part, 1), "--jitter none --axis seq=1K,2K --shard " + std::string(part)));
+  }
+  const Outcome files = run_program("commfuse-sim merge files part1/shard-1-of-2.sqlite part2/shard-2-of-2.sqlite");
+  const Outcome folders = run_program("commfuse-sim merge folders part1 part2/shard-2-of-2.sqlite");
+  EXPECT_EQ(folders.code, files.code) << folders.err;
+  EXPECT_EQ(contents_of("folders/results.csv"), contents_of("files/results.csv"));
+  EXPECT_EQ(run_program("commfuse-sim merge new files folders").err,
+            "files contains no shards, but the results of a whole sweep; merge joins the shards of one sweep, which "
+            "commfuse-sim sweep FILE --out FOLDER --shard i/N writes\n");
+  fs::create_directory("empty");
+  EXPECT_EQ(run_program("commfuse-sim merge new part1 empty").err,
+            "empty contains no shards; run some with commfuse-sim sweep FILE --out empty --shard 1/N\n");
+}
+
 TEST_F(SweepScale, MergeNamesCommandsThatAShellCanRun) {
   run_program(sweep("'my parts'", "--shard 1/2"));
   const std::string command = "  commfuse-sim sweep 'my parts/settings.yaml' --out 'my parts' --shard 2/2\n";
@@ -204,7 +220,7 @@ TEST_F(SweepScale, MergeKeepsForeignFilesAndNamesTheRemedy) {
 
 TEST_F(SweepScale, RefusesToResumeAfterAnInputFileHasChanged) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
-  const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
+  const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=default --axis seq=1K,2K -o csv");
   ASSERT_EQ(run_program(mine).code, 3);
   std::string text = contents_of("mine.yaml");
   const std::size_t place = text.find("14336");
