@@ -188,6 +188,12 @@ std::string other_exchange(const Tuning& tuning) {
       "", "");
 }
 
+/// Returns whether the first plan takes the same time with every schedule, because its sites have none to choose.
+bool has_no_overlap(const Tuning& tuning) {
+  const Duration time = tuning.best.front().step.time;
+  return tuning.sites.empty() && time == tuning.serial.time && (!tuning.baseline || time == tuning.baseline->time);
+}
+
 /// Returns sentences about the time that the schedules of the sites save in the best plan.
 std::string gains(const TuneHeading& heading, const Tuning& tuning) {
   const StepPrediction& best = tuning.best.front().step;
@@ -197,14 +203,20 @@ std::string gains(const TuneHeading& heading, const Tuning& tuning) {
                                                  best.time > tuning.baseline->time ? "more" : "less",
                                                  heading.space.framework.name, milliseconds(tuning.baseline->time))
                                    : std::string{};
-  const std::string text = fmt::format(
-      "The first plan: {} tokens per second. With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% "
-      "less than with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best "
-      "single strategy.{}{}",
-      reports::with_commas(std::llround(best.tokens_per_second)), milliseconds(best.time), baseline,
-      100.0 * saved(best.time, tuning.serial.time), milliseconds(tuning.serial.time),
-      100.0 * saved(best.time, tuning.with_single.time), tuning.single->name, milliseconds(tuning.with_single.time),
-      lower_bound(tuning), fastest_baseline(heading, tuning));
+  const std::string speed =
+      fmt::format("The first plan: {} tokens per second.", reports::with_commas(std::llround(best.tokens_per_second)));
+  const std::string text =
+      has_no_overlap(tuning)
+          ? fmt::format("{} A step takes {:.1f} ms with every schedule, because there is nothing to overlap.{}", speed,
+                        milliseconds(best.time), fastest_baseline(heading, tuning))
+          : fmt::format(
+                "{} With the best schedule at every site a step takes {:.1f} ms: {}{:.1f}% less than with "
+                "serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best "
+                "single strategy.{}{}",
+                speed, milliseconds(best.time), baseline, 100.0 * saved(best.time, tuning.serial.time),
+                milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time),
+                tuning.single->name, milliseconds(tuning.with_single.time), lower_bound(tuning),
+                fastest_baseline(heading, tuning));
   std::string not_compared;
   for (const StrategyWithoutSchedule& omitted : tuning.without_schedule) {
     not_compared +=
@@ -539,10 +551,25 @@ std::string megatron_heading(std::string_view framework) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the memory that the smallest layout needs, and what may reduce it. Requires that no layout fits.
+std::string out_of_memory(const TuneHeading& heading, const Tuning& tuning) {
+  const double needed = gigabytes(tuning.least_memory);
+  const double limit = tuning.memory_limit / 1e9;
+  const bool is_fixed = !(heading.space.wish == PlanWish{});
+  return fmt::format(
+      "Every plan is out of memory: the smallest layout needs {:.1f} GB per GPU, {:.2f} times the {:.1f} GB that a "
+      "plan may use. Use more GPUs, or GPUs with more memory{}.",
+      needed, needed / limit, limit, is_fixed ? ", or leave the settings of the layout free" : "");
+}
+
+}  // namespace
+
 std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   std::string text = head(heading, tuning);
   if (tuning.best.empty()) {
-    return text + wrapped("Every plan is out of memory; use more GPUs, or a smaller batch.", "", "");
+    return text + wrapped(out_of_memory(heading, tuning), "", "");
   }
   text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
           tails(heading, tuning);
@@ -638,7 +665,10 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     }
     json["best"].push_back(std::move(row));
   }
-  if (!tuning.best.empty()) {
+  if (tuning.best.empty()) {
+    json["least_memory_gb"] = gigabytes(tuning.least_memory);
+    json["memory_limit_gb"] = tuning.memory_limit / 1e9;
+  } else {
     add_fastest_plan(json, heading, tuning);
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -26,6 +26,8 @@ struct PlanWish {
   std::optional<std::int64_t> micro_batch;
   std::optional<Zero> zero;
   std::optional<Recompute> recompute;
+
+  friend bool operator==(const PlanWish&, const PlanWish&) = default;
 };
 
 /// The plans to search. `base` has everything that is not a degree of freedom: batch, sequence, dtypes, optimizer.

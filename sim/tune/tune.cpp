@@ -280,8 +280,12 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   tuning.plans = plans.size();
   const double limit = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
   const Fp8Weights fp8_weights = fp8_weights_of(space.framework, *space.machine);
+  tuning.memory_limit = limit;
+  tuning.least_memory = largest_step_memory(*space.model, plans.front(), fp8_weights).total();
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    return static_cast<double>(largest_step_memory(*space.model, plan, fp8_weights).total().count) > limit;
+    const Bytes memory = largest_step_memory(*space.model, plan, fp8_weights).total();
+    tuning.least_memory = std::min(tuning.least_memory, memory);
+    return static_cast<double>(memory.count) > limit;
   });
   tuning.fitting = plans.size();
   if (plans.empty()) {

@@ -82,6 +82,8 @@ struct StrategyWithoutSchedule {
 struct Tuning {
   std::size_t plans = 0;    ///< Possible plans.
   std::size_t fitting = 0;  ///< Plans that fit in memory.
+  Bytes least_memory{};     ///< Memory per GPU of the plan that needs the least.
+  double memory_limit = 0;  ///< Bytes per GPU that a plan may use.
   /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
   std::vector<TunedPlan> best;
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.

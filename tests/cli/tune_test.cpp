@@ -165,6 +165,9 @@ TEST(CommfuseSimTune, StatesNoBoundWithoutCollectivesOfTensorRanks) {
   ASSERT_EQ(tuned.code, 0) << tuned.err;
   const std::string text = in_one_line(tuned.out);
   EXPECT_EQ(text.find("With free collectives"), std::string::npos) << tuned.out;
+  EXPECT_EQ(text.find("less than with"), std::string::npos) << tuned.out;
+  EXPECT_NE(text.find(" ms with every schedule, because there is nothing to overlap. "), std::string::npos)
+      << tuned.out;
   EXPECT_NE(text.find("No GEMM of tensor ranks has a collective that a schedule could hide: there is one tensor rank."),
             std::string::npos)
       << tuned.out;
@@ -378,7 +381,19 @@ TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
 TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountIsAMistake) {
   const Outcome full = run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8");
   EXPECT_EQ(full.code, 3) << full.err;
-  EXPECT_NE(full.out.find("Every plan is out of memory"), std::string::npos) << full.out;
+  const json result =
+      json::parse(run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8 -o json").out);
+  const double needed = result.at("least_memory_gb");
+  EXPECT_GT(needed, 405.9 * 18 / 8) << "weights, gradients and states of ZeRO 3 on eight GPUs";
+  EXPECT_EQ(result.at("memory_limit_gb"), 72.0);
+  const std::string advice = fmt::format(
+      "Every plan is out of memory: the smallest layout needs {:.1f} GB per GPU, {:.2f} times the 72.0 GB that a plan "
+      "may use. Use more GPUs, or GPUs with more memory",
+      needed, needed / 72.0);
+  EXPECT_NE(in_one_line(full.out).find(advice + "."), std::string::npos) << full.out;
+  const std::string fixed =
+      run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8 --micro-batch 1").out;
+  EXPECT_NE(in_one_line(fixed).find("memory, or leave the settings of the layout free."), std::string::npos) << fixed;
   const Outcome wrong = run_program("commfuse-sim tune --gpus many");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_NE(wrong.err.find("--gpus: 'many' is not a whole number from 1 to 1M"), std::string::npos) << wrong.err;

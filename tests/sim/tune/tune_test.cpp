@@ -568,6 +568,12 @@ TEST_F(TuneTest, TheResultIsEmptyIfNoPlanFitsInMemory) {
   EXPECT_GT(tuning.plans, 0U);
   EXPECT_EQ(tuning.fitting, 0U);
   EXPECT_TRUE(tuning.best.empty());
+  EXPECT_DOUBLE_EQ(tuning.memory_limit, 0.9 * static_cast<double>(machine_.accelerator.hbm_capacity.count));
+  const std::vector<TrainingPlan> plans = plans_of(space(8, 8));
+  const auto smallest = std::ranges::min_element(
+      plans, {}, [&](const TrainingPlan& plan) { return largest_step_memory(model_, plan, {}).total().count; });
+  EXPECT_EQ(tuning.least_memory, largest_step_memory(model_, *smallest, {}).total());
+  EXPECT_GT(static_cast<double>(tuning.least_memory.count), tuning.memory_limit);
 }
 
 TEST_F(TuneTest, RefusesABatchThatNoLayoutDivides) {
