@@ -247,7 +247,7 @@ struct StoreReader::State {
     database.run("BEGIN");  // one view of the store, whatever other processes write meanwhile
     const int version = version_of(database);
     if (version == 0) {
-      throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
+      throw ConfigError(fmt::format("{} contains no rows; run the sweep that fills it", path.string()));
     }
     StoreTables tables = tables_of(database, version);
     columns = std::move(tables.columns);

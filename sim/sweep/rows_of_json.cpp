@@ -238,7 +238,7 @@ bool begins_like_json(const fs::path& file) {
   begin.resize(static_cast<std::size_t>(in.gcount()));
   const std::string_view text = without_byte_order_mark(begin);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first != std::string_view::npos && (text[first] == '[' || text[first] == '{');
+  return first == std::string_view::npos ? file.extension() != ".sqlite" : text[first] == '[' || text[first] == '{';
 }
 
 }  // namespace commfuse

@@ -34,7 +34,8 @@ void rows_of_json(std::istream& in, const std::string& file, const JsonRows& tak
 /// Reads a file in the same way; "-" is stdin. Throws ConfigError where it cannot be read, or has no rows.
 void rows_of_json_file(const std::string& file, const JsonRows& take);
 
-/// Returns whether a file begins like JSON; always true for stdin ("-").
+/// Returns whether a file begins like JSON; always true for stdin ("-"), and for a blank file whose name is not that of
+/// a store, since JSON Lines of no rows are blank.
 bool begins_like_json(const std::filesystem::path& file);
 
 }  // namespace commfuse

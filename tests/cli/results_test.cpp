@@ -238,6 +238,22 @@ TEST_F(ResultsTest, AFileThatIsNotAStoreIsAUserError) {
   EXPECT_EQ(text.err, "a.yaml is not a commfuse result store; choose another file or folder\n");
 }
 
+TEST_F(ResultsTest, AnEmptyFileContainsNoRowsForEveryCommand) {
+  std::ofstream("empty.jsonl") << "";
+  std::ofstream("blank.json") << " \n";
+  std::ofstream("empty.sqlite") << "";
+  for (const std::string command : {"best ", "results ", "diff empty.jsonl ", "report --out a.html ", "plot "}) {
+    for (const std::string file : {"empty.jsonl", "blank.json"}) {
+      const Outcome outcome = run_program("commfuse-sim " + command + file);
+      EXPECT_EQ(outcome.code, 2) << command << file;
+      EXPECT_EQ(outcome.err, (command.starts_with("diff") ? "empty.jsonl" : file) +
+                                 " contains no rows; write some with commfuse-sim run -o jsonl\n");
+    }
+  }
+  EXPECT_EQ(run_program("commfuse-sim best empty.sqlite").err,
+            "empty.sqlite contains no rows; run the sweep that fills it\n");
+}
+
 TEST_F(ResultsTest, WholeModelsAreQueriedByTheirOwnColumns) {
   std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
                              "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
