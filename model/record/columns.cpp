@@ -76,7 +76,7 @@ constexpr std::array model_columns{
     ModelColumn{"strategy"},
     ModelColumn{"implements"},
     ModelColumn{"implemented_sites",
-                "implementations: sites whose forward pass they run; absent if they save time at none"},
+                "implementations: sites whose forward pass they run; absent if they save time at none, or cannot run"},
     ModelColumn{"bound"},
     ModelColumn{"link_rate_gb_s"},
     ModelColumn{"network_rate_gb_s"},

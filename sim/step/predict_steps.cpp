@@ -175,7 +175,20 @@ struct RowSchedules {
   std::string_view name;                            ///< A strategy, a framework or an implementation.
   const ImplementedForward* implemented = nullptr;  ///< Null: no implementation of the setting `as`.
   bool bound = false;                               ///< An ideal strategy next to implementations.
+  bool refused = false;                             ///< The implementation cannot run, so it has no sites.
 };
+
+/// Returns the sites that the implementation runs, separated by commas; empty if it runs none.
+std::string sites_of(const ImplementedForward& implemented) {
+  if (replaces_sums(*implemented.kernels)) {
+    return std::string(all_sums);
+  }
+  std::vector<std::string_view> sites;
+  for (const ImplementedGemm& gemm : implemented.gemms) {
+    sites.push_back(gemm.site);
+  }
+  return fmt::format("{}", fmt::join(sites, ", "));
+}
 
 /// Returns a row with the settings and without results.
 StepRow settings_row(const Settings& settings, const std::string& model, const TrainingPlan& plan,
@@ -225,14 +238,8 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   row.add("strategy", std::string(schedules.name));
   if (schedules.implemented != nullptr) {
     row.add("implements", std::string(schedules.implemented->kernels->strategy->name));
-    std::vector<std::string_view> sites;
-    for (const ImplementedGemm& gemm : schedules.implemented->gemms) {
-      sites.push_back(gemm.site);
-    }
-    if (replaces_sums(*schedules.implemented->kernels)) {
-      row.add("implemented_sites", std::string(all_sums));
-    } else if (!sites.empty()) {
-      row.add("implemented_sites", fmt::format("{}", fmt::join(sites, ", ")));
+    if (const std::string sites = sites_of(*schedules.implemented); !schedules.refused && !sites.empty()) {
+      row.add("implemented_sites", sites);
     }
   }
   if (schedules.bound) {
@@ -604,8 +611,8 @@ StepPoint with_chosen_gemms(const StepPoint& point, SiteTimes& times) {
 /// Returns the row of a point with an implementation, or a row with the reason why it has no result.
 StepRow implementation_row(const Settings& settings, const RunChoices& run, const StepPoint& point, SiteTimes& times) {
   const Implementation& kernels = *point.implemented.kernels;
-  const RowSchedules schedules{.name = kernels.name, .implemented = &point.implemented};
   const std::string refusal = why_no_row(point, kernels);
+  const RowSchedules schedules{.name = kernels.name, .implemented = &point.implemented, .refused = !refusal.empty()};
   if (refusal.empty()) {
     return row_of(settings, run, point, schedules, times);
   }

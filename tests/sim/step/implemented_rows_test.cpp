@@ -150,6 +150,7 @@ TEST(ImplementedRows, KernelsThatTheFrameworkRunsHaveNoRow) {
       implemented_rows({"as=te,flux", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
   EXPECT_EQ(row_named(rows, "te").text("reason"),
             "megatron-core-2024 runs te itself, so its row has this step; choose another implementation or framework");
+  EXPECT_FALSE(row_named(rows, "te").has("implemented_sites"));
   EXPECT_TRUE(row_named(rows, "flux").feasible());
   const std::vector<StepRow> chosen =
       implemented_rows({"as=all", "framework=megatron-core-2024", "strategy.name=serial", "uncertainty=off"});
@@ -274,6 +275,7 @@ TEST(ImplementedRows, ANamedImplementationThatCannotRunHasAReason) {
     const std::vector<StepRow> rows = implemented_rows(more);
     EXPECT_EQ(names_of(rows), (std::vector<std::string>{"serial", "flux"}));
     EXPECT_EQ(rows.back().text("implements"), "fused_kernel");
+    EXPECT_FALSE(rows.back().has("implemented_sites"));
     return rows.back().has("reason") ? rows.back().text("reason") : std::string{};
   };
   EXPECT_EQ(reason_with({"hardware=b200-sxm"}), "flux does not run on b200-sxm; it is for ampere, hopper");

@@ -145,6 +145,7 @@ TEST(Woven, RowsNameTheSumsAndCompareWithSerial) {
 TEST(Woven, IsRefusedWhereNothingIsSummedInASwitch) {
   const auto reason = [](std::vector<std::string> more) {
     const std::vector<StepRow> rows = woven_rows(std::move(more));
+    EXPECT_EQ(rows.back().has("implemented_sites"), rows.back().feasible());
     return rows.back().feasible() ? std::string{} : rows.back().text("reason");
   };
   EXPECT_EQ(reason({"scope=prefill"}),
