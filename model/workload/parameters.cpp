@@ -104,6 +104,12 @@ ModelParameters parameters_of(const Transformer& model) {
   return count;
 }
 
+std::int64_t logits_columns(const Transformer& model, std::int64_t tensor) {
+  constexpr std::int64_t aligned = 8;
+  const std::int64_t unit = model.vocab % tensor == 0 ? 1 : aligned;
+  return (model.vocab + unit * tensor - 1) / (unit * tensor) * unit;
+}
+
 std::string parameters_in_words(const Transformer& model) {
   const auto words = [](std::int64_t count) {
     const auto number = static_cast<double>(count);

@@ -50,6 +50,10 @@ struct ModelParameters {
 
 ModelParameters parameters_of(const Transformer& model);
 
+/// Returns the columns of the logits on one of `tensor` ranks that share the vocabulary. A vocabulary that they do not
+/// divide is padded, as Megatron-LM and vLLM pad it, so that every rank has rows of whole 16 bytes in 16 bits.
+std::int64_t logits_columns(const Transformer& model, std::int64_t tensor);
+
 /// Returns "70.6B parameters", or "671B parameters, 37.6B active" for a mixture of experts.
 std::string parameters_in_words(const Transformer& model);
 

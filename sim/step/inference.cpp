@@ -11,6 +11,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/workload/layers.h"
+#include "model/workload/parameters.h"
 #include "sim/step/passes.h"
 #include "sim/step/step.h"
 #include "sim/step/woven.h"
@@ -47,7 +48,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(costs));
   const Accelerator& accelerator = point.machine->accelerator;
   GemmSize logits{.m = plan.micro_batch,
-                  .n = point.model->vocab / plan.tensor,
+                  .n = logits_columns(*point.model, plan.tensor),
                   .k = point.model->hidden,
                   // A checkpoint with narrow weights keeps the weights of the logits wide.
                   .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};

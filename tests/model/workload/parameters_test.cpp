@@ -27,6 +27,15 @@ TEST(ParametersTest, MatchThePublishedWeightsOfGpt2Xl) {
   EXPECT_EQ(parameters_of(load_model("gpt-2-xl")).total(), 1'557'611'200);
 }
 
+TEST(ParametersTest, RanksThatDoNotDivideAVocabularyPadIt) {
+  const Transformer gpt2 = load_model("gpt-2-xl");
+  ASSERT_EQ(gpt2.vocab, 50'257);
+  EXPECT_EQ(logits_columns(gpt2, 1), 50'257);
+  EXPECT_EQ(logits_columns(gpt2, 2), 25'136);  // 25128.5, in whole 16 bytes of 16-bit values
+  EXPECT_EQ(logits_columns(gpt2, 8), 6'288);
+  EXPECT_EQ(logits_columns(load_model("llama-3.1-8b"), 8), 16'032);
+}
+
 TEST(ParametersTest, MatchThePublishedWeightsOfQwenWithBiases) {
   EXPECT_EQ(parameters_of(load_model("qwen2.5-7b")).total(), 7'615'616'512);
 }
