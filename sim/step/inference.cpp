@@ -9,9 +9,7 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/cost/decode_attention.h"
-#include "model/cost/gemm.h"
 #include "model/workload/layers.h"
-#include "model/workload/parameters.h"
 #include "sim/step/passes.h"
 #include "sim/step/step.h"
 #include "sim/step/woven.h"
@@ -41,23 +39,13 @@ Stream woven_layers(const StepPoint& point, SiteTimes& sites) {
 
 /// Returns the time of one pass through all layers, and the logits of each sequence's last token.
 Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
-  const TrainingPlan& plan = point.plan;
   LayerCost costs(point, sites);
   const Implementation* const kernels = point.implemented.kernels;
   const bool is_woven = kernels != nullptr && weaves(*kernels);
-  Stream pass = costs.embedding_forward().then(is_woven ? woven_layers(point, sites) : all_layers(costs));
-  const Accelerator& accelerator = point.machine->accelerator;
-  GemmSize logits{.m = plan.micro_batch,
-                  .n = logits_columns(*point.model, plan.tensor),
-                  .k = point.model->hidden,
-                  // A checkpoint with narrow weights keeps the weights of the logits wide.
-                  .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
-  if (logits.dtype == DType::fp8) {
-    logits.out = DType::bf16;
-  }
-  const Duration logits_time = estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value;
-  pass.add({.issue = point.framework.issue.value, .time = costs.slowed(logits_time)});
-  return pass.after({}, Duration::zero()).device;
+  Stream pass = costs.embedding_forward();
+  // The last sum of a woven pass contains the last norm.
+  pass = is_woven ? pass.then(woven_layers(point, sites)) : pass.then(all_layers(costs)).then(costs.last_norm());
+  return pass.then(costs.last_logits()).after({}, Duration::zero()).device;
 }
 
 /// Throws ConfigError where the bytes exceed 64 bits.

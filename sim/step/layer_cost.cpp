@@ -616,6 +616,32 @@ Stream LayerCost::logits_backward() const {
   return stream;
 }
 
+Stream LayerCost::last_norm() const {
+  Stream stream;
+  norm_before(stream);
+  return stream;
+}
+
+Stream LayerCost::last_logits() const {
+  Stream stream;
+  if (shares_tokens()) {
+    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
+  }
+  const bool is_wide = point_.serves && model_.weights.has_value();
+  GemmSize logits{.m = plan_.micro_batch,
+                  .n = logits_columns(model_, plan_.tensor),
+                  .k = model_.hidden,
+                  .dtype = is_wide ? wide() : plan_.dtype};
+  if (logits.dtype == DType::fp8) {
+    logits.out = wide();
+  }
+  kernel(stream, estimate_gemm(machine_.accelerator, logits, machine_.accelerator.sms).time);
+  if (plan_.tensor > 1) {
+    collective(stream, tensor_group().all_gather(Bytes{width * logits.m * logits.n * plan_.tensor}));
+  }
+  return stream;
+}
+
 Duration LayerCost::optimizer(std::int64_t parameters) const {
   const std::int64_t states = plan_.optimizer == Optimizer::adam ? 3 : 2;
   const std::int64_t bytes = parameters * (std::int64_t{2} * 4 * states + bytes_of(plan_.gradient_dtype) + width);

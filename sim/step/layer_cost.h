@@ -126,6 +126,11 @@ class LayerCost {
   /// Returns the last norm, logits and loss.
   [[nodiscard]] Stream logits_forward() const;
   [[nodiscard]] Stream logits_backward() const;
+  /// Returns the norm after the layers of a prefill or a decoding step, with the residual before it.
+  [[nodiscard]] Stream last_norm() const;
+  /// Returns the logits of each sequence's last token, and their gather from the tensor ranks. Ranks that share the
+  /// tokens gather these first. A checkpoint with narrow weights keeps those of the logits wide.
+  [[nodiscard]] Stream last_logits() const;
 
   /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, and that
   /// its kernels do not make longer because the host issues more of them. Requires kernels that run on the machine

@@ -306,6 +306,32 @@ TEST_F(StepTest, RanksThatDoNotDivideAVocabularyTakeAsLongAsWithAPaddedOne) {
   EXPECT_EQ(passes(50'257), passes(8 * 6'288));
 }
 
+TEST_F(StepTest, InferenceNormsItsLastStateAndGathersTheLogits) {
+  const Machine machine = load_machine("a100-sxm-80");
+  const Accelerator& accelerator = machine.accelerator;
+  SiteTimes sites(structures_, machine);
+  const Group ranks = group_of(machine, {1, 8});
+  const std::int64_t tokens = 4 * 1024;
+  for (const bool shares_tokens : {false, true}) {
+    StepPoint point{.model = &small,
+                    .machine = &machine,
+                    .plan = {.tensor = 8, .sequence_parallel = shares_tokens, .micro_batch = 4, .seq = 1024}};
+    point.framework.issue.value = {};  // The device never waits for the host.
+    point.serves = true;
+    LayerCost costs(point, sites);
+    const Duration before = costs.embedding_forward().device + small.layers * costs.forward(dense_layer).device;
+    // Reads the state and the residual, writes both, and computes the logits of four tokens.
+    const std::int64_t normed = 4 * tokens * small.hidden / (shares_tokens ? 8 : 1);
+    const Duration kernels =
+        memory_bound_time(accelerator, Bytes{2 * normed}, accelerator.sms) +
+        estimate_gemm(accelerator, {.m = 4, .n = logits_columns(small, 8), .k = small.hidden}, accelerator.sms).time +
+        2 * accelerator.stream_gap.value;
+    const Duration states = shares_tokens ? ranks.all_gather(Bytes{2 * tokens * small.hidden}) : Duration{};
+    const Duration logits = ranks.all_gather(Bytes{2 * 4 * 8 * logits_columns(small, 8)});
+    EXPECT_EQ(predict_prefill(point, sites).time, before + kernels + states + logits) << shares_tokens;
+  }
+}
+
 TEST_F(StepTest, LogitsStayWideInFp8) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);
