@@ -99,6 +99,14 @@ class Pricer {
     return op_time(bytes * seconds_per_byte, "an exchange inside a kernel");
   }
 
+  /// Returns the time of essential compute in one piece, on all SMs. Where a kernel moves its own tiles, that is the
+  /// kernel, which needs no copies of experts' rows, so cutting it never saves their time.
+  [[nodiscard]] Duration unsliced(const Shape& shape) const {
+    const auto* gemm = std::get_if<GemmShape>(&shape);
+    const int sms = machine_.accelerator.sms;
+    return gemm != nullptr && is_bound_ ? without_copies(size_of(*gemm), sms) : time(shape, sms);
+  }
+
  private:
   /// Limits the rows of causal attention to a window: counts only the scores of these queries in the window, and drops
   /// the keys before the first one that any of them sees.
@@ -125,14 +133,22 @@ class Pricer {
   /// Rows of experts are copied before a separate kernel or summed after it. A kernel whose parts are separate ops is a
   /// bound: it loads rows where they are, and its sums take no time.
   [[nodiscard]] Duration duration_of(const GemmShape& gemm, int sms) const {
-    GemmSize size = with_factors(gemm_size(gemm, sizes_), gemm_dtype_);
-    size.run = run_;
-    size.weight_bits = weight_bits_;
+    const GemmSize size = size_of(gemm);
     if (gemm.kernel_m.blocks > 0) {
       return of_kernel(size, gemm.kernel_m, sms);
     }
-    const Duration time = estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
-    return time + memory_bound_time(machine_.accelerator, routing_traffic(experts_, size), sms);
+    return without_copies(size, sms) + memory_bound_time(machine_.accelerator, routing_traffic(experts_, size), sms);
+  }
+
+  [[nodiscard]] GemmSize size_of(const GemmShape& gemm) const {
+    GemmSize size = with_factors(gemm_size(gemm, sizes_), gemm_dtype_);
+    size.run = run_;
+    size.weight_bits = weight_bits_;
+    return size;
+  }
+
+  [[nodiscard]] Duration without_copies(const GemmSize& size, int sms) const {
+    return estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
   }
 
   /// Returns the time of all queries, cut evenly into whichever number of parts takes the least time. Unfused attention
@@ -169,7 +185,7 @@ class Pricer {
     const std::int64_t rows = size.m;
     const auto time_of = [&](std::int64_t m) {
       size.m = m;
-      return estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
+      return without_copies(size, sms);
     };
     const std::int32_t ranks = program_.mesh.ranks();
     const std::int32_t shards = blocks % ranks == 0 ? ranks : 1;
@@ -730,7 +746,7 @@ void put_prices(const PricedProgram& priced, const Sizes& sizes, const Machine& 
     const Shape& shape = program.unfused[i];
     Duration& whole = known.unfused[i];
     if (whole == KernelTimes::unknown) {
-      whole = pricer.time(shape, machine.accelerator.sms);
+      whole = pricer.unsliced(shape);
     }
     const OpKind kind = std::holds_alternative<AttentionShape>(shape)     ? OpKind::attention
                         : std::holds_alternative<ElementwiseShape>(shape) ? OpKind::elementwise
@@ -784,7 +800,7 @@ bool kernels_are_the_same(const PricedProgram& priced, const Sizes& sizes, const
   }
   for (std::size_t i = 0; i < nominal.unfused.size(); ++i) {
     if (known.unfused[i] == KernelTimes::unknown) {
-      known.unfused[i] = pricer.time(program.unfused[i], machine.accelerator.sms);
+      known.unfused[i] = pricer.unsliced(program.unfused[i]);
     }
   }
   return known.shapes == nominal.shapes && known.unfused == nominal.unfused;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "model/config/catalogue.h"
 #include "model/cost/memory_bound.h"
@@ -71,10 +72,12 @@ struct Site8 {
     machine.accelerator.stream_gap.value = Duration::zero();
   }
 
+  [[nodiscard]] Costs costs_of(const ExpertSplit& experts) const {
+    return price(program, meetings, sizes, machine, {.interference = Interference::none, .experts = experts});
+  }
   /// Returns the sum of the prices of the GEMMs.
   [[nodiscard]] Duration gemms(const ExpertSplit& experts) const {
-    const Costs costs =
-        price(program, meetings, sizes, machine, {.interference = Interference::none, .experts = experts});
+    const Costs costs = costs_of(experts);
     Duration sum{};
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       sum += program.ops[op].kind == OpKind::gemm ? costs.duration[op] : Duration{};
@@ -115,6 +118,20 @@ TEST(ExpertGemm, AKernelThatMovesItsOwnTilesNeedsNoCopies) {
   // Eight parts round their shares of the kernel's time; the best cut of the rows may be faster than none.
   EXPECT_LE(bound, site.kernel(columns_of_32, up) + Duration{8});
   EXPECT_GT(bound, 3 * site.gemms({}));  // four times the rows of a dense GEMM, and 32 weights
+}
+
+TEST(ExpertGemm, TheUnslicedComputeOfAKernelThatMovesItsTilesHasNoCopies) {
+  for (const auto& [scope, experts, size] :
+       {std::tuple(Scope::gate_up, columns_of_32, up), std::tuple(Scope::down, contraction_of_32, down)}) {
+    const Site8 fused(scope, fused_kernel_strategy);
+    const Site8 serial(scope, serial_strategy);
+    const Accelerator& accelerator = serial.machine.accelerator;
+    const Duration copies = memory_bound_time(accelerator, routing_traffic(experts, size), accelerator.sms);
+    EXPECT_EQ(serial.costs_of(experts).compute - fused.costs_of(experts).compute, copies);
+    // So slicing takes no negative time, except that the best cut of the rows may fill waves better.
+    const double ratio = to_seconds(fused.gemms(experts)) / to_seconds(fused.costs_of(experts).compute);
+    EXPECT_NEAR(ratio, 1.0, 0.01);
+  }
 }
 
 TEST(ExpertGemm, ARankHoldsTheWeightsAndRowsOfItsExperts) {
