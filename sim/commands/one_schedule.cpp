@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +82,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   const std::vector<Candidates> candidates = candidates_of(settings);
   const Candidates& candidate = only(candidates);
   const StrategyOptions options = chosen(candidate, point);
+  fmt::print(stderr, "{}", for_stderr(note_on_experts(point, use)));
   if (use == ScheduleUse::priced) {
     require_runnable(point);
   }
@@ -128,6 +130,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
   const Library library = library_of(grid);
   const Point point = point_of(grid.settings, library);
   require_simulatable(point);
+  fmt::print(stderr, "{}", for_stderr(note_on_experts(point, ScheduleUse::priced)));
   Sizes sizes = sizes_at(schedules->front(), point);
   OneSchedule schedule{.structure = std::move(schedules->front().structure), .sizes = std::move(sizes)};
   put_costs(point, schedule);
@@ -135,6 +138,18 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
 }
 
 }  // namespace
+
+std::string note_on_experts(const Point& point, ScheduleUse use) {
+  const std::int64_t experts = point.price.experts.count;
+  if (experts == 0) {
+    return "";
+  }
+  return use == ScheduleUse::priced
+             ? fmt::format("note: durations count the {} experts of {}; operations and tensor sizes do not\n", experts,
+                           point.model.name)
+             : fmt::format("note: a schedule states no experts: its GEMM has a single weight, not the {} of {}\n",
+                           experts, point.model.name);
+}
 
 std::optional<OneSchedule> one_schedule(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (arguments.files.files.empty()) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "reports/export/tasks.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 
@@ -28,6 +30,10 @@ struct OneSchedule {
   [[nodiscard]] const Program& program() const { return structure.program(); }
   [[nodiscard]] reports::ExportInput input() const { return {structure.plan.lowered, sizes, costs}; }
 };
+
+/// Returns a note that a schedule of the point's model states one weight instead of its experts, in a whole line; empty
+/// for a model whose GEMM has no experts.
+std::string note_on_experts(const Point& point, ScheduleUse use);
 
 /// Returns the schedule. If a strategy has several schedules, returns the fastest at the point, as `run` does, and
 /// names it on stderr. Returns nothing if the proof of a file fails, after printing the findings on stderr. Throws

@@ -21,6 +21,7 @@
 #include "model/proof/effort.h"
 #include "model/stderr_text.h"
 #include "model/wrapped.h"
+#include "sim/commands/one_schedule.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
@@ -89,6 +90,7 @@ void show_generated(const ScheduleRequest& request) {
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);
+  fmt::print(stderr, "{}", for_stderr(note_on_experts(point, ScheduleUse::unpriced)));
   const bool each_variant = choices_of(settings).schedules.each_variant;
   bool is_first = true;
   for (const Candidates& candidate : each_variant ? candidates_of(settings) : plain_candidates_of(settings)) {

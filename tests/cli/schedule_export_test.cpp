@@ -51,6 +51,19 @@ std::size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
+TEST(ScheduleExport, SaysThatAScheduleStatesNoExperts) {
+  const std::string experts = "--strategy serial --scope gate_up --ranks 4 --model ";
+  const std::string note = "note: a schedule states no experts: its GEMM has a single weight, not the 32 of ";
+  for (const std::string command : {"export ", "show "}) {
+    const Outcome outcome = run_program("commfuse-sim schedule " + command + experts + "8192x8192-e32-top4");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, note + "8192x8192-e32-top4\n");
+    EXPECT_EQ(run_program("commfuse-sim schedule " + command + experts + "8192x8192").err, "");
+  }
+  EXPECT_EQ(exported(experts + "8192x8192-e32-top4 -o goal").err,
+            "note: durations count the 32 experts of 8192x8192-e32-top4; operations and tensor sizes do not\n");
+}
+
 TEST(ScheduleExport, YamlIsTheCanonicalText) {
   const Outcome outcome = exported(ring);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
