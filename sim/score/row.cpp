@@ -32,11 +32,11 @@ std::string_view unit_of(std::string_view name) {
 
 Row::Row(const Table& table, std::size_t row)
     : table_(&table), row_(row), whole_row_(table.cells_of(row) == table.header().size()) {
-  if (!whole_row_) {
+  if (const std::string_view mistake = table.quote_fault(row); !mistake.empty()) {
+    fault(std::string(mistake));
+  } else if (!whole_row_) {
     fault(fmt::format("the row has {} of {} columns{}", table.cells_of(row), table.header().size(),
                       table.cells_of(row) < table.header().size() ? "; it is truncated" : ""));
-  } else if (table.has_text_after_quote(row)) {
-    fault(std::string(text_after_quote));
   }
 }
 

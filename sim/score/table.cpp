@@ -17,9 +17,13 @@ constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t max_columns = 1000;
 constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
 
+constexpr std::string_view text_after_quote =
+    "text follows the closing quote of a cell; enclose the whole cell in quotes";
+constexpr std::string_view unclosed_quote = "the quote of a cell is not closed on its line; close it";
+
 /// Removes the first cell from `line` and returns it. `more` becomes true if another cell follows, otherwise false.
-/// `stray` becomes true if text follows the closing quote of the cell, and otherwise stays.
-std::string_view next_cell(std::string_view& line, bool& more, bool& stray) {
+/// `fault` becomes the mistake in the quotes of the cell, and otherwise stays.
+std::string_view next_cell(std::string_view& line, bool& more, std::string_view& fault) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;
   std::size_t end = 0;
@@ -28,11 +32,13 @@ std::string_view next_cell(std::string_view& line, bool& more, bool& stray) {
     while (close != std::string_view::npos && close + 1 < line.size() && line[close + 1] == '"') {
       close = line.find('"', close + 2);
     }
+    fault = close == std::string_view::npos ? unclosed_quote : fault;
     close = std::min(close, line.size());
     cell = line.substr(begin + 1, close - begin - 1);
     end = line.find(',', close);
     const std::string_view rest = line.substr(close, std::min(end, line.size()) - close);
-    stray = stray || !trimmed(rest.substr(std::min<std::size_t>(1, rest.size()))).empty();
+    const bool has_more = !trimmed(rest.substr(std::min<std::size_t>(1, rest.size()))).empty();
+    fault = has_more ? text_after_quote : fault;
   } else {
     end = line.find(',');
     cell = trimmed(line.substr(0, end));
@@ -72,9 +78,9 @@ void Table::read_line(std::string_view line, std::int64_t number) {
   }
   const bool is_header = header_.empty();
   std::vector<std::string_view>& into = is_header ? header_ : cells_;
-  bool stray = false;
+  std::string_view fault;
   for (bool more = true; more;) {
-    into.push_back(next_cell(line, more, stray));
+    into.push_back(next_cell(line, more, fault));
     if (into.size() > (is_header ? max_columns : max_cells)) {
       throw ConfigError(is_header
                             ? fmt::format("the header has more than {} columns; use a CSV file with fewer", max_columns)
@@ -82,14 +88,14 @@ void Table::read_line(std::string_view line, std::int64_t number) {
     }
   }
   if (is_header) {
-    if (stray) {
-      throw ConfigError(fmt::format("line {}: {}", number, text_after_quote));
+    if (!fault.empty()) {
+      throw ConfigError(fmt::format("line {}: {}", number, fault));
     }
     header_line_ = number;
   } else {
     lines_.push_back(number);
     first_cell_.push_back(cells_.size());
-    has_text_after_quote_.push_back(stray);
+    quote_faults_.push_back(fault);
   }
 }
 

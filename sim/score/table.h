@@ -18,9 +18,6 @@ struct Column {
   [[nodiscard]] bool exists() const { return index >= 0; }
 };
 
-inline constexpr std::string_view text_after_quote =
-    "text follows the closing quote of a cell; enclose the whole cell in quotes";
-
 /// Cells are views into the table's own text, so a table cannot be copied. The quotes around a cell are removed;
 /// doubled quotes inside a cell stay doubled. Blank lines are skipped.
 class Table {
@@ -37,8 +34,8 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
   [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
   [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
-  /// Returns whether a cell of the row lost text that follows its closing quote.
-  [[nodiscard]] bool has_text_after_quote(std::size_t row) const { return has_text_after_quote_[row]; }
+  /// Returns the mistake in the quotes of a cell of the row, which loses or swallows text; empty if there is none.
+  [[nodiscard]] std::string_view quote_fault(std::size_t row) const { return quote_faults_[row]; }
   /// Requires an existing column, and a row with as many cells as the header.
   [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {
     return cells_[first_cell_[row] + static_cast<std::size_t>(column.index)];
@@ -62,11 +59,11 @@ class Table {
   std::vector<std::string_view> cells_;
   std::vector<std::size_t> first_cell_{0};
   std::vector<std::int64_t> lines_;
-  std::vector<bool> has_text_after_quote_;
+  std::vector<std::string_view> quote_faults_;
 };
 
 /// Throws ConfigError if the file cannot be read, is larger than 256 MiB, has more than 1000 columns or 10 million
-/// cells, or has text after a closing quote in its header.
+/// cells, or has a mistake in the quotes of its header.
 Table read_table(const std::filesystem::path& path);
 
 /// Returns the text without the characters of `blanks` at its ends.

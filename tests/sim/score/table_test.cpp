@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "model/config_error.h"
 #include "sim/score/row.h"
 
 namespace commfuse::score {
@@ -38,6 +41,21 @@ std::string fault_of_time(const std::string& cells) {
   return row.fault();
 }
 
+TEST(ScoreTable, AHeaderReportsItsMistakesWithTheLine) {
+  const auto refusal = [](const std::string& header) {
+    try {
+      const Table table("# hw: a\n" + header + "\n8,1\n");
+    } catch (const ConfigError& mistake) {
+      return std::string(mistake.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("m,\"time_us\""), "accepted");
+  EXPECT_EQ(refusal("m,\"time_us"), "line 2: the quote of a cell is not closed on its line; close it");
+  EXPECT_EQ(refusal("m,\"time\"_us"),
+            "line 2: text follows the closing quote of a cell; enclose the whole cell in quotes");
+}
+
 TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8,1.5"), "");
   EXPECT_EQ(fault_of_time("8,nan"), "time_us is nan; a measurement is a number above 0");
@@ -51,6 +69,9 @@ TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("\"8\",\"1.5\" "), "");
   EXPECT_EQ(fault_of_time("8,\"1\"5"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
   EXPECT_EQ(fault_of_time("\"8\" x,1"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
+  for (const std::string cells : {"8,\"1.5", "\"8,1.5", "8,\"1.5\"\"", "8,\""}) {
+    EXPECT_EQ(fault_of_time(cells), "the quote of a cell is not closed on its line; close it") << cells;
+  }
   EXPECT_EQ(fault_of_time("0,1"), "m is 0; it must be between 1 and 16777216");
   EXPECT_EQ(fault_of_time("8.5,1"), "m is '8.5', which is not a whole number from 1 to 16777216");
   EXPECT_EQ(fault_of_time("99999999999999999999,1"),
