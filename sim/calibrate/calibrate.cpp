@@ -138,7 +138,7 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   }
 }
 
-/// Returns the machine in the keys that hold out rows, if no row names its machine: like `score`, a cluster's node.
+/// Returns the machine in the keys that hold out rows whose table names none: like `score`, a cluster's node.
 std::string machine_in_keys(const Machine& base) {
   return base.node_name.empty() ? base.name : load_machine(base.node_name).name;
 }
@@ -149,7 +149,8 @@ class Calibrator {
       : base_(base),
         accelerator_(base.accelerator),
         observations_(observations),
-        machine_(observations.machine.empty() ? machine_in_keys(base) : observations.machine) {}
+        base_in_keys_(machine_in_keys(base)),
+        machine_(observations.machine.empty() ? base_in_keys_ : observations.machine) {}
 
   /// Runs before the other fits, because all kernels read and write memory.
   void traffic() {
@@ -437,7 +438,8 @@ class Calibrator {
     const auto& [rows, source] = measurements;
     const auto [held_back, to_fit] =
         split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& collective) {
-          return link_group("collective", machine_, collective.op, collective.row.total.count);
+          return link_group("collective", collective.of_base ? base_in_keys_ : machine_, collective.op,
+                            collective.row.total.count);
         });
     if (rows.empty() || !is_enough(name, source, to_fit.size(), min_collectives)) {
       return;
@@ -647,6 +649,7 @@ class Calibrator {
   const Machine& base_;
   Accelerator accelerator_;  // accelerator of the base, with the parts fitted so far
   const Observations& observations_;
+  std::string base_in_keys_;
   std::string machine_;
   Calibration result_;
   std::string constants_, units_, attention_, kernels_, link_, network_;  // lines of the file

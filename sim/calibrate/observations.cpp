@@ -363,7 +363,8 @@ class ObservationReader {
                           .nodes = row.has(nodes) ? row.count(nodes, score::max_gpus) : 1,
                           .bytes = row.size(table.column("bytes")),
                           .time_us = row.microseconds(table.column("time_us")),
-                          .place = fmt::format("{}:{}", path_.string(), row.line())};
+                          .place = fmt::format("{}:{}", path_.string(), row.line()),
+                          .of_base = !table.column("hw").exists()};
     if (row.is_sound()) {
       add(message);
     }
@@ -466,7 +467,8 @@ class ObservationReader {
     std::int64_t nodes = 1;
     std::int64_t bytes = 0;
     double time_us = 1.0;
-    std::string place{};  // for faults
+    std::string place{};   // for faults
+    bool of_base = false;  // as in ObservedCollective
   };
 
   /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
@@ -595,7 +597,8 @@ class ObservationReader {
              .ranks = static_cast<int>(message.ranks),
              .nodes = static_cast<int>(message.nodes),
              .total = Bytes{message.bytes},
-             .time_us = message.time_us}};
+             .time_us = message.time_us},
+            message.of_base};
   }
 
   void add_to_network(const Message& message, LinkOp op) {

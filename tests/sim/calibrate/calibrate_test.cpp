@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -441,6 +442,33 @@ TEST_F(Calibrate, RowsOfAClusterAreHeldOutByTheNameOfItsNode) {
   }
   EXPECT_EQ(held_out, expected);
   EXPECT_NE(held_out, by_cluster);
+}
+
+// `score` finds the machine of such a table by its comment, whatever other tables call the machine.
+TEST_F(Calibrate, RowsWithoutAMachineAreHeldOutByTheNameOfTheBase) {
+  std::string text = "op,ngpus,bytes,time_us\n";
+  std::vector<bool> expected;
+  std::vector<bool> by_other_table;
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 5 / 4) {
+    text += fmt::format("all_gather,8,{},{}\n", bytes, 30.0 + static_cast<double>(bytes) / 300e3);
+    expected.push_back(is_held_out(link_group("collective", "h100-sxm", "all_gather", bytes)));
+    by_other_table.push_back(is_held_out(link_group("collective", "H100-SXM5", "all_gather", bytes)));
+  }
+  const fs::path gemms = write("gemm.csv", "hw,dtype,m,n,k,time_us\nH100-SXM5,bf16,4096,4096,4096,230\n");
+  const fs::path gathers = write("ag.csv", text);
+  for (const std::optional<std::string>& machine :
+       {std::optional<std::string>(), std::optional<std::string>("H100-SXM5")}) {
+    const Calibration calibration = calibrate(base(), "h100-sxm", "box", read_observations({gemms, gathers}, machine));
+    const auto part =
+        std::ranges::find_if(calibration.parts, [](const FittedPart& fitted) { return fitted.residuals.size() > 1; });
+    ASSERT_NE(part, calibration.parts.end());
+    std::vector<bool> held_out;
+    for (const Residual& residual : part->residuals) {
+      held_out.push_back(residual.held_out);
+    }
+    EXPECT_EQ(held_out, expected);
+    EXPECT_NE(held_out, by_other_table);
+  }
 }
 
 TEST_F(Calibrate, SkipsAndCountsRowsOutsideTheFormulasOfOneNode) {
