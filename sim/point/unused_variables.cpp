@@ -52,7 +52,7 @@ std::string why_unused(const Settings& settings, const Field& field) {
 constexpr std::array<std::string_view, 2> drawn_with{"samples", "seed"};
 
 /// Returns whether some point has jitter.
-bool has_jitter(const Grid& grid) {
+bool draws_jitter(const Grid& grid) {
   const Field& jitter = *find_field("jitter");
   for (const GridAxis& axis : grid.axes) {
     if (const auto place = std::ranges::find(axis.fields, &jitter); place != axis.fields.end()) {
@@ -133,7 +133,7 @@ std::string ignore_unused_variables(Settings& settings, Use work, std::string_vi
 }
 
 std::string notes_on_unused_draws(const Grid& grid) {
-  if (has_jitter(grid)) {
+  if (draws_jitter(grid)) {
     return "";
   }
   std::string notes;

@@ -179,7 +179,7 @@ struct RowSchedules {
 };
 
 /// Returns the sites that the implementation runs, separated by commas; empty if it runs none.
-std::string sites_of(const ImplementedForward& implemented) {
+std::string sites_in_words(const ImplementedForward& implemented) {
   if (replaces_sums(*implemented.kernels)) {
     return std::string(all_sums);
   }
@@ -238,7 +238,7 @@ StepRow settings_row(const Settings& settings, const std::string& model, const T
   row.add("strategy", std::string(schedules.name));
   if (schedules.implemented != nullptr) {
     row.add("implements", std::string(schedules.implemented->kernels->strategy->name));
-    if (const std::string sites = sites_of(*schedules.implemented); !schedules.refused && !sites.empty()) {
+    if (const std::string sites = sites_in_words(*schedules.implemented); !schedules.refused && !sites.empty()) {
       row.add("implemented_sites", sites);
     }
   }
