@@ -240,7 +240,8 @@ Answer runs_answer(const ExpectRequest& request, double false_alarms, Caller& ca
     }
   }
   Settings settings = settings_of(arguments);
-  caller.note(for_stderr(ignore_unused_variables(settings) + notes_on_unused_draws(settings)));
+  caller.note(for_stderr(ignore_unused_variables(settings)));
+  caller.note(for_stderr(notes_on_unused_draws(settings)));
   expect::ExpectedRuns expected = expect::expected_runs(settings, false_alarms);
   caller.note(for_stderr(memory_warning_of(expected)));
   return {.write = [rows = std::move(expected.runs), shared = SharedValues{settings.text("hardware"), false_alarms}](

@@ -31,9 +31,10 @@ Sweep sweep_of(const SweepRequest& request) {
 
 PreparedSweep::PreparedSweep(const SweepRequest& request)
     : sweep(sweep_of(request)),
-      notes(ignore_unused_variables(sweep.grid) + notes_on_unused_draws(sweep.grid)),
+      notes(ignore_unused_variables(sweep.grid)),
       library(library_of(sweep.grid)),
       list(sweep.grid, max_sweep_points) {
+  notes += notes_on_unused_draws(sweep.grid);
   if (list.size() == 0) {
     throw ConfigError(fmt::format("{}: no point meets the constraints; loosen one or widen an axis", request.file));
   }

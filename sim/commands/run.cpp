@@ -263,7 +263,8 @@ Answer run(const RunRequest& request, Caller& caller) {
     return {.code = exit_code::gate_missed};
   }
   Grid grid = grid_of(request.settings);
-  caller.note(for_stderr(ignore_unused_variables(grid) + notes_on_unused_draws(grid)));
+  caller.note(for_stderr(ignore_unused_variables(grid)));
+  caller.note(for_stderr(notes_on_unused_draws(grid)));
   if (!request.gpus.empty()) {
     refuse_layout_axes(grid);
     take_batch_of_axes(grid);

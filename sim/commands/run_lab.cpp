@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 2> lab_formats{"table", "json"};
 
 Settings lab_settings_of(const SettingArguments& arguments, Caller& caller) {
   Settings settings = settings_of(arguments);
-  caller.note(for_stderr(ignore_unused_variables(settings, Use::lab, "a lab workload") +
-                         notes_on_unused_draws(settings, Use::lab)));
+  caller.note(for_stderr(ignore_unused_variables(settings, Use::lab, "a lab workload")));
+  caller.note(for_stderr(notes_on_unused_draws(settings, Use::lab)));
   for (const Field& field : run_fields()) {
     const Origin& origin = settings.at(field).origin;
     const bool is_set = origin.source != Source::preset && origin.source != Source::environment;

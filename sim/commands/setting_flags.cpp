@@ -153,7 +153,8 @@ Settings settings_of(const SettingArguments& arguments) {
 
 Settings settings_of_run(const SettingArguments& arguments) {
   Settings settings = settings_of(arguments);
-  fmt::print(stderr, "{}", for_stderr(ignore_unused_variables(settings) + notes_on_unused_draws(settings)));
+  fmt::print(stderr, "{}", for_stderr(ignore_unused_variables(settings)));
+  fmt::print(stderr, "{}", for_stderr(notes_on_unused_draws(settings)));
   return settings;
 }
 

@@ -107,6 +107,22 @@ TEST(CommfuseSimConfig, VariablesThatACommandCannotUseAreIgnoredWithANote) {
             "--framework: scope prefill does not support 'framework'; remove it, or choose scope step\n");
 }
 
+TEST(CommfuseSimConfig, SeedsAndSamplesWithoutJitterAreNoted) {
+  const std::string remedy = " has no effect without jitter; add --jitter default, or remove it\n";
+  const std::string serial = " --ranks 2 --seq 1K --strategy serial";
+  EXPECT_EQ(run_program("commfuse-sim run --samples 10 --seed 4" + serial).err,
+            "note: --samples" + remedy + "note: --seed" + remedy);
+  EXPECT_EQ(run_program("commfuse-sim run --samples 10 --seed 4 --jitter default" + serial).err, "");
+  EXPECT_EQ(run_program("commfuse-sim why --seed 4" + serial).err, "note: --seed" + remedy);
+  EXPECT_EQ(run_program("commfuse-sim expect --hardware h100-sxm --scope mlp --set seed=4").err,
+            "note: --set seed=4" + remedy);
+  EXPECT_EQ(run_program("commfuse-sim tune --model llama-3.1-8b --gpus 8 --batch 64 --ranks 8 --seed 4").err,
+            "note: --seed" + remedy);
+  const std::string lab = "commfuse-sim run " + std::string(COMMFUSE_SOURCE_DIR) + "/configs/lab/fa.yaml --ranks 2 ";
+  EXPECT_EQ(run_program(lab + "--samples 10").err, "note: --samples" + remedy);
+  EXPECT_EQ(run_program(lab + "--seed 4").err, "") << "its sizes may be random";
+}
+
 TEST(CommfuseSimConfig, MistakesFromEverySourceAreReportedTogether) {
   const Outcome outcome = run_program("COMMFUSE_SHEQ=1 commfuse-sim run --set sqe=1 --dtype x --axis seq=");
   EXPECT_EQ(outcome.code, 2);
