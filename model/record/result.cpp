@@ -362,7 +362,7 @@ constexpr std::array columns_of_origin{
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.provenances); }, put_text<&Row::provenances>},
     ResultColumn{
-        "beats_serial", "implementations: probability of being faster than serial, or than the framework's own step",
+        "beats_serial", "probability of being faster than serial; of a framework's implementations, than its own step",
         ColumnType::number, [](const Row& row) -> Value { return row.feasible() ? maybe(row.beats_serial) : Value{}; },
         put_share<&Row::beats_serial>},
     ResultColumn{"saving_error", "implementations: one standard error of ln(time of serial / its time)",

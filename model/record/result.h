@@ -57,7 +57,7 @@ struct ResultRow : Outcome, PricedAs {
   // Uncertainty, if it was requested:
   std::optional<double> makespan_error{};   // one standard error, relative
   std::optional<double> win_probability{};  // probability of being faster than the fastest other schedule of the point
-  std::optional<double> beats_serial{};     // for an implementation: probability of being faster than serial
+  std::optional<double> beats_serial{};     // probability of being faster than serial; none for bounds
   std::optional<double> saving_error{};     // for an implementation: one standard error of ln(serial / its time)
   std::string held_back;                    // for an implementation: its largest costs, in words
   std::string unmeasured_on;                // for an implementation: GPU on which nobody measured it; else empty

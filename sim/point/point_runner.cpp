@@ -245,6 +245,8 @@ void add_win_probabilities(std::vector<SimulatedRow>& simulated) {
   }
 }
 
+/// Compares every competing row with serial: ideal schedules too, because the row of another schedule may be faster,
+/// and `win_probability` compares with that row only.
 void add_beats_serial(std::vector<SimulatedRow>& simulated) {
   const auto serial = std::ranges::find_if(simulated, [](const SimulatedRow& candidate) {
     return candidate.row.strategy == serial_strategy.name && candidate.row.makespan_error && competes(candidate.row);
@@ -253,9 +255,12 @@ void add_beats_serial(std::vector<SimulatedRow>& simulated) {
     return;
   }
   for (SimulatedRow& candidate : simulated) {
-    if (!candidate.row.implements.empty() && candidate.row.makespan_error && competes(candidate.row)) {
-      candidate.row.beats_serial = probability_shorter(candidate.row.analysis.critical.makespan, candidate.uncertainty,
-                                                       serial->row.analysis.critical.makespan, serial->uncertainty);
+    if (&candidate == &*serial || !candidate.row.makespan_error || !competes(candidate.row)) {
+      continue;
+    }
+    candidate.row.beats_serial = probability_shorter(candidate.row.analysis.critical.makespan, candidate.uncertainty,
+                                                     serial->row.analysis.critical.makespan, serial->uncertainty);
+    if (!candidate.row.implements.empty()) {
       candidate.row.saving_error = ratio_error(candidate.uncertainty, serial->uncertainty);
     }
   }
@@ -422,10 +427,10 @@ std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
   }
   if (!implemented.empty()) {
     mark_ideals_as_bounds(simulated);
-    add_beats_serial(simulated);
   }
   std::vector<SimulatedRow> file_rows = run_files(point, library_, predictor_, words_);
   std::move(file_rows.begin(), file_rows.end(), std::back_inserter(simulated));
+  add_beats_serial(simulated);
   add_win_probabilities(simulated);
   std::vector<ResultRow> rows;
   rows.reserve(simulated.size());

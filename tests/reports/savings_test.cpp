@@ -71,6 +71,17 @@ TEST(PayVerdict, ADifferenceBelowTheRuleIsTooClose) {
   EXPECT_EQ(verdict_on({row("serial", 1000us), row("commfuse", 1010us)})->pays, Pays::close);
 }
 
+/// Rows of an L40S: a schedule that is not the fastest saves 7.5%, but is only 63% sure to beat serial.
+TEST(PayVerdict, AnUnsureScheduleThatIsNotTheFastestIsTooClose) {
+  const ResultRow serial = row("serial", 53092us);
+  const ResultRow fastest = row("sliced", 47503us);
+  ResultRow unsure = row("commfuse", 49124us);
+  unsure.beats_serial = 0.63;
+  const PayVerdict verdict = pay_verdict(unsure, serial, fastest, {.difference = 0.02, .probability = 0.8});
+  EXPECT_EQ(verdict.pays, Pays::close);
+  EXPECT_EQ(verdict.probability, 0.63);
+}
+
 TEST(SavingTally, HasTheMedianTheMiddleEightyPercentAndTheBest) {
   SavingTally tally;
   for (int i = 0; i <= 10; ++i) {

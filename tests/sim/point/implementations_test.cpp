@@ -102,7 +102,7 @@ TEST(Implementations, MarkIdealSchedulesExceptSerialAsBounds) {
   EXPECT_FALSE(row_named(gemm_rows({"as=none"}), "sliced").bound);
 }
 
-TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
+TEST(Implementations, BoundsNextToThemHaveNoChanceOfBeatingSerial) {
   const auto rows = gemm_rows({"as=flux", "strategy.name=serial,sliced"});
   EXPECT_FALSE(rows[0].beats_serial);
   EXPECT_FALSE(rows[1].beats_serial);
@@ -113,6 +113,27 @@ TEST(Implementations, OnlyTheyStateTheChanceOfBeatingSerial) {
   EXPECT_EQ(rows[2].win_probability, rows[2].beats_serial);
   EXPECT_FALSE(row_named(gemm_rows({"as=flux", "strategy.name=sliced"}), "flux").beats_serial);
   EXPECT_FALSE(row_named(gemm_rows({"as=flux", "uncertainty=off"}), "flux").beats_serial);
+}
+
+/// A schedule that is not the fastest may be less sure, or surer, to beat serial than the fastest one.
+TEST(BeatsSerial, IsKnownForEveryIdealSchedule) {
+  const auto rows = gemm_rows({"strategy.name=serial,sliced,commfuse,fused_kernel"});
+  const ResultRow& serial = row_named(rows, "serial");
+  EXPECT_FALSE(serial.beats_serial);
+  EXPECT_FALSE(row_named(rows, "fused_kernel").beats_serial);  // a bound
+  const ResultRow* fastest = &serial;
+  for (const ResultRow& row : rows) {
+    if (row.bound || row.strategy == "serial") {
+      continue;
+    }
+    ASSERT_TRUE(row.beats_serial) << row.strategy;
+    EXPECT_FALSE(row.saving_error) << row.strategy;
+    const bool faster = row.analysis.critical.makespan < serial.analysis.critical.makespan;
+    EXPECT_EQ(*row.beats_serial > 0.5, faster) << row.strategy;
+    fastest = row.analysis.critical.makespan < fastest->analysis.critical.makespan ? &row : fastest;
+  }
+  ASSERT_NE(fastest, &serial);
+  EXPECT_NEAR(*fastest->beats_serial, 1.0 - *serial.win_probability, 1e-9);
 }
 
 TEST(Implementations, StateTheirHandicaps) {
