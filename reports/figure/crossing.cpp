@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/math/functions.h"
@@ -35,7 +36,8 @@ class ShownAxis {
   explicit ShownAxis(const std::vector<MapValue>& values)
       : values_(values), indices_(spread({.count = values.size(), .kept = max_map_values})) {}
 
-  [[nodiscard]] double size() const { return static_cast<double>(indices_.size()); }
+  [[nodiscard]] std::size_t count() const { return indices_.size(); }
+  [[nodiscard]] double size() const { return static_cast<double>(count()); }
   [[nodiscard]] std::optional<double> at(std::size_t index) const {
     const auto shown = std::lower_bound(indices_.begin(), indices_.end(), index);
     return shown != indices_.end() && *shown == index ? std::optional(static_cast<double>(shown - indices_.begin()))
@@ -64,7 +66,7 @@ Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
   const double rows = ranks.size();
   Figure figure;
   figure.id = std::move(id);
-  figure.plot_width = std::min(860.0, 64.0 * columns);
+  figure.plot_width = map_width(seq.count());
   figure.width = std::max(440.0, figure.plot_width + 64.0);
   figure.height = std::min(700.0, 32.0 * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
@@ -297,11 +299,13 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
   Figure figure = frame_of(sequences, rank_counts, std::move(id));
   figure.title = bandwidths.in_words() + winners_title(map, bandwidths);
   const std::vector<std::string> names = short_names(map);
+  std::string_view about_percentages = "; %: time saved against the second";  // once, at the first winner
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
     const bool wins = std::ranges::any_of(map.cells, [&](const MapCell& cell) {
       return bandwidths.include(cell) && cell.wins() && cell.winner == map.strategies[i];
     });
-    figure.legend.push_back({fmt::format("{}{}: {}", wins ? "" : "\u2248 ", names[i], map.strategies[i]),
+    figure.legend.push_back({fmt::format("{}{}: {}{}", wins ? "" : "\u2248 ", names[i], map.strategies[i],
+                                         wins ? std::exchange(about_percentages, "") : ""),
                              wins ? style_of(i).role : Role::tie});
   }
   if (std::ranges::any_of(map.cells, [&](const MapCell& cell) { return bandwidths.include(cell) && !cell.wins(); })) {
@@ -381,7 +385,7 @@ std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id) {
   figure.description = figure.title + "; the data list every cell.";
   figure.scale = scale.scale();
   if (count.close > 0) {
-    figure.legend.push_back({"grey: too close to call", Role::tie});
+    figure.legend.push_back({too_close_in_words(figure.scale, baseline), Role::tie});
   }
   return figure;
 }

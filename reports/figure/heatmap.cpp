@@ -85,14 +85,12 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
 
 /// Returns axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 64.0;  // equal to the cell width in the map of winners next to it
   constexpr double cell_height = 32.0;
-  constexpr double widest = 860.0;
   Figure figure;
   figure.id = std::move(id);
   const auto columns = static_cast<double>(map.sequences.size());
   const auto rows = static_cast<double>(map.ranks.size());
-  figure.plot_width = std::min(widest, cell_width * columns);
+  figure.plot_width = map_width(map.sequences.size());
   figure.width = std::max(440.0, figure.plot_width + 64.0);
   figure.height = std::min(700.0, cell_height * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
@@ -256,6 +254,7 @@ void SavingScale::add(double saved, Pays pays) {
   if (pays != Pays::close) {
     largest_ = std::max(largest_, std::ceil(100.0 * std::abs(saved) - rounding) / 100.0);
     loses_ = loses_ || saved < 0.0;
+    is_used_ = true;
   }
 }
 
@@ -264,17 +263,32 @@ double SavingScale::level(double saved) const {
   return std::clamp(level, 0.0, 1.0);
 }
 
-LevelScale SavingScale::scale() const {
-  return {.label = fmt::format("share of {}'s time that overlap saves", baseline_),
-          .low = loses_ ? signed_share(-largest_) : "0%",
-          .middle = loses_ ? "0%" : "",
-          .high = signed_share(largest_),
-          .diverging = loses_};
+std::optional<LevelScale> SavingScale::scale() const {
+  if (!is_used_) {
+    return std::nullopt;
+  }
+  return LevelScale{.label = fmt::format("share of {}'s time that overlap saves", baseline_),
+                    .low = loses_ ? signed_share(-largest_) : "0%",
+                    .middle = loses_ ? "0%" : "",
+                    .high = signed_share(largest_),
+                    .diverging = loses_};
 }
 
 std::string signed_share(double share) {
   const std::string digits = fmt::format("{:.0f}", std::abs(100.0 * share));
   return digits == "0" ? "0%" : fmt::format("{}{}%", share < 0.0 ? "\u2212" : "+", digits);
+}
+
+std::string too_close_in_words(const std::optional<LevelScale>& scale, std::string_view baseline) {
+  return scale ? "grey: too close to call"
+               : fmt::format("grey: too close to call; share of {}'s time that overlap saves", baseline);
+}
+
+double map_width(std::size_t columns) {
+  constexpr double column = 64.0;
+  constexpr double narrowest = 128.0;
+  constexpr double widest = 860.0;
+  return std::clamp(column * static_cast<double>(columns), narrowest, widest);
 }
 
 Figure saving_map(std::span<const ResultRow> rows, std::string id, const VerdictRule& rule) {
@@ -290,7 +304,7 @@ Figure saving_map(std::span<const ResultRow> rows, std::string id, const Verdict
   figure.data.columns = {"ranks", "seq", "saved_share_of_serial"};
   figure.scale = scale.scale();
   if (any_close) {
-    figure.legend.push_back({"grey: too close to call", Role::tie});
+    figure.legend.push_back({too_close_in_words(figure.scale, "serial"), Role::tie});
   }
   add_cells(
       cells.map, figure,

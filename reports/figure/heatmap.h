@@ -2,6 +2,7 @@
 // Maps over sequence length and ranks. A large map shows evenly spread points; its title covers all of them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,16 +23,24 @@ class SavingScale {
   /// Ignores points that are too close to call, which have no colour of the scale.
   void add(double saved, Pays pays);
   [[nodiscard]] double level(double saved) const;
-  [[nodiscard]] LevelScale scale() const;
+  /// Returns nothing if no cell has a colour of the scale.
+  [[nodiscard]] std::optional<LevelScale> scale() const;
 
  private:
   std::string baseline_;
   double largest_ = 0.01;
   bool loses_ = false;
+  bool is_used_ = false;
 };
 
 /// Formats a share: "+21%", "\u22125%", "0%".
 std::string signed_share(double share);
+
+/// Returns the legend of cells that are too close to call. Without a scale, it says what the numbers are.
+std::string too_close_in_words(const std::optional<LevelScale>& scale, std::string_view baseline);
+
+/// Returns the width of the plot of a map, in pixels: wide enough for the title of its x axis, however few its columns.
+double map_width(std::size_t columns);
 
 /// Draws the MFU of one strategy, its fastest schedule if a point has several. The colours cover the MFU of all `rows`,
 /// so maps of several strategies made from the same rows are comparable. Points without a result are crossed out.

@@ -300,7 +300,7 @@ TEST(WinnerMap, NamesTheWinnerOfEveryCellAndGreysTies) {
   EXPECT_EQ(figure.legend[0].role, Role::tie);
   EXPECT_EQ(figure.legend[0].text, "\u2248 co: commfuse");  // Cells use this name.
   EXPECT_NE(figure.legend[1].role, Role::tie);
-  EXPECT_EQ(figure.legend[1].text, "se: serial");
+  EXPECT_EQ(figure.legend[1].text, "se: serial; %: time saved against the second");
 }
 
 TEST(WinnerMap, DataHaveCountsInDigits) {
@@ -388,7 +388,25 @@ TEST(SavingMap, TitlesLossesAsMoreTime) {
             "Overlap takes a median 20.0% more time than serial over 2 points: it loses at all of them");
   rows[1] = row("commfuse", 2, 1024, 990us);
   rows[3] = row("commfuse", 2, 2048, 990us);
-  EXPECT_EQ(saving_map(rows).title, "Overlap is too close to call at every point");
+  const Figure close = saving_map(rows);
+  EXPECT_EQ(close.title, "Overlap is too close to call at every point");
+  // Without a coloured cell, there is no scale, and the legend explains the numbers.
+  EXPECT_FALSE(close.scale);
+  ASSERT_EQ(close.legend.size(), 1U);
+  EXPECT_EQ(close.legend[0].text, "grey: too close to call; share of serial's time that overlap saves");
+  const std::optional<Figure> figure = saving_figure(maps_of(std::span<const ResultRow>(rows)).at(0));
+  ASSERT_TRUE(figure);
+  EXPECT_FALSE(figure->scale);
+  EXPECT_EQ(figure->legend[0].text, close.legend[0].text);
+}
+
+TEST(SavingMap, OfOneSequenceLengthIsAsWideAsItsTitle) {
+  const std::vector<ResultRow> rows{row("serial", 2, 4096, 1000us), row("commfuse", 2, 4096, 800us),
+                                    row("serial", 4, 4096, 1000us), row("commfuse", 4, 4096, 700us)};
+  EXPECT_EQ(saving_map(rows).plot_width, 128.0);
+  EXPECT_EQ(winner_figure(maps_of(std::span<const ResultRow>(rows)).at(0)).plot_width, 128.0);
+  EXPECT_EQ(map_width(3), 192.0);
+  EXPECT_EQ(map_width(100), 860.0);
 }
 
 TEST(SavingMap, ShowsSavingsOfOverlapAndGreysTies) {
