@@ -111,6 +111,11 @@ async function checkTable(page) {
     const named = csv.filter((row) => row.strategy === name).length;
     checks.equal(await page.value("commfuseReport.table.rows.length"), named, `rows behind the filter strategy=${name}`);
   }
+  for (const [filter, words] of [["strategy=nothing", "no rows"], ["foo>1", "no rows: unknown column foo"], ["mfu>high", "no rows: high is not a number"]]) {
+    await page.value(`(() => { const t = commfuseReport.table; t.filterBox.value = "${filter}"; t.filterBox.dispatchEvent(new Event("input")); })()`);
+    checks.equal(await page.value("commfuseReport.table.count.textContent"), words, `the words next to the filter ${filter}`);
+  }
+  await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = ""; t.filter(""); })()');
   await page.value('[...document.querySelectorAll("table.grid th button")].find((b) => b.textContent === "Time").click()');
   checks.that(await page.value('(() => { const t = commfuseReport.table; const d = t.block.data.makespan_us; const v = [...t.rows].map((r) => d[r]); return v.every((time, i) => i === 0 || !(v[i - 1] > time)); })()'), "sorted by time");
   checks.equal(await page.value(`document.querySelector('table.grid th[aria-sort="ascending"]').textContent.startsWith("Time")`), true, "the heading shows the order");

@@ -24,6 +24,16 @@ function numberIn(text) {
   return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
 }
 
+/// Returns why no row can match a part: its column is unknown, or it compares numbers with a text.
+function mistakeIn(part) {
+  if (part.words) {
+    const unknown = /^([a-z_0-9]+)[<>=!]/.exec(part.words);
+    return unknown ? `unknown column ${unknown[1]}` : "";
+  }
+  const needsNumber = !part.column.words || /[<>]/.test(part.how);
+  return needsNumber && Number.isNaN(numberIn(part.value)) ? `${part.value} is not a number` : "";
+}
+
 /// Returns "commfuse" for "commfuse (ring)": filters name a strategy without its options.
 const nameIn = (label) => label.split(" (")[0];
 
@@ -132,6 +142,7 @@ class ResultsTable {
       }
     }
     this.rows = Uint32Array.from(rows);
+    this.mistake = parts.map(mistakeIn).find(Boolean);
     this.page = 0;
     this.order();
     this.show();
@@ -169,7 +180,7 @@ class ResultsTable {
     const last = Math.min(first + PAGE, this.rows.length);
     this.before.disabled = this.page === 0;
     this.next.disabled = this.page + 1 >= pages;
-    this.count.textContent = this.rows.length === 0 ? "no rows" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
+    this.count.textContent = this.rows.length === 0 ? ["no rows", this.mistake].filter(Boolean).join(": ") : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
     this.body.replaceChildren(...Array.from(this.rows.subarray(first, last), (row) => this.rowOf(row)));
   }
   rowOf(row) {
