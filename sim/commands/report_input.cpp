@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "model/analysis/percentiles.h"
+#include "model/analysis/verdict.h"
 #include "model/build_info.h"
 #include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
@@ -190,10 +191,25 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
   return built_in;
 }
 
-/// Returns the study of a point. If the point cannot be simulated again, adds a note and returns nothing.
+/// Points that cannot be simulated again for the same reason.
+struct MissingTimelines {
+  std::string reason;
+  std::vector<std::string> points;
+};
+
+void add_missing(const std::string& point, std::string reason, std::vector<MissingTimelines>& missing) {
+  const auto known = std::ranges::find(missing, reason, &MissingTimelines::reason);
+  MissingTimelines& same =
+      known == missing.end() ? missing.emplace_back(MissingTimelines{std::move(reason), {}}) : *known;
+  if (std::ranges::find(same.points, point) == same.points.end()) {
+    same.points.push_back(point);
+  }
+}
+
+/// Returns the study of a point. If the point cannot be simulated again, adds its reason and returns nothing.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
                                                const std::function<Settings()>& settings_of_point,
-                                               std::vector<std::string>& notes) {
+                                               std::vector<MissingTimelines>& missing) {
   const std::string where = reports::point_of(rows.front());
   try {
     const Settings settings = settings_of_point();
@@ -211,11 +227,10 @@ std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
     if (!study.runs.empty()) {
       return study;
     }
-    notes.push_back(fmt::format(
-        "No timeline of {}: the rows of these results do not contain every setting, so the run cannot be repeated.",
-        where));
+    add_missing(where, "the rows of these results do not contain every setting, so the run cannot be repeated.",
+                missing);
   } catch (const ConfigError& error) {
-    notes.push_back(fmt::format("No timeline of {}: {}", where, error.what()));
+    add_missing(where, error.what(), missing);
   }
   return std::nullopt;
 }
@@ -256,6 +271,7 @@ void require_jitter(const std::string& name) {
 }
 
 void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, reports::ReportInput& input) {
+  std::vector<MissingTimelines> missing;
   for (const RowRange& point : shown_points(input.rows, *input.overview, matches)) {
     const std::vector<ResultRow> rows = input.rows.rows(point.first, point.count);
     const auto settings_of_point = [&] {
@@ -266,7 +282,7 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       }
       return settings;
     };
-    std::optional<reports::PointStudy> study = study_again(rows, settings_of_point, input.notes);
+    std::optional<reports::PointStudy> study = study_again(rows, settings_of_point, missing);
     if (!study) {
       continue;
     }
@@ -280,6 +296,9 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
     if (!input.study || is_measured_point) {
       input.study = std::move(study);
     }
+  }
+  for (const MissingTimelines& same : missing) {
+    input.notes.push_back(fmt::format("No timeline of {}: {}", names_in_words(same.points), same.reason));
   }
 }
 

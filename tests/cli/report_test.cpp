@@ -181,6 +181,15 @@ TEST_F(Report, ReportsRowsThatCannotBeSimulatedAgain) {
   const std::string page = contents_of("gone.html");
   EXPECT_NE(page.find("No timeline of ranks 8, seq 4K: "), std::string::npos);
   EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
+  // Two points with one reason have one note.
+  nlohmann::ordered_json longer = nlohmann::ordered_json::parse(row_with("hardware", "gone"));
+  longer["seq"] = 8192;
+  write("two.jsonl", row_with("hardware", "gone") + longer.dump() + "\n");
+  EXPECT_EQ(run_program("commfuse-sim report two.jsonl --out two.html").code, 0);
+  const std::string both = contents_of("two.html");
+  const std::size_t note = both.find("No timeline of ranks 8, seq 8K and ranks 8, seq 4K: ");
+  ASSERT_NE(note, std::string::npos);
+  EXPECT_EQ(both.find("No timeline", note + 1), std::string::npos);
 }
 
 TEST_F(Report, AMeasuredRecordAppearsOnlyAtItsPoint) {
