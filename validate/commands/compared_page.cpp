@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <set>
@@ -51,12 +52,18 @@ reports::MeasuredSchedule schedule_of(const ComparedSchedule& compared, const Me
   return schedule;
 }
 
+/// Turns "network_bandwidth" into "network bandwidth", which a column of names can break.
+std::string key_in_words(std::string key) {
+  std::ranges::replace(key, '_', ' ');
+  return key;
+}
+
 std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compared) {
   const RunRecord& record = compared.record;
   const Environment& environment = record.environment;
   std::vector<std::pair<std::string, std::string>> facts{{"predicted on", compared.hardware}};
   for (const auto& [key, value] : compared.changed) {
-    facts.emplace_back("predicted with " + key, value);
+    facts.emplace_back("predicted with " + key_in_words(key), value);
   }
   facts.emplace_back("executor",
                      fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links));
@@ -73,7 +80,9 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compar
                                           with_noun(std::ssize(hosts), "host", "hosts")));
   }
   facts.emplace_back("warm-up", with_noun(record.warm_up, "iteration", "iterations") + " of every schedule");
-  facts.insert(facts.end(), record.settings.begin(), record.settings.end());
+  for (const auto& [key, value] : record.settings) {
+    facts.emplace_back(key_in_words(key), value);
+  }
   return facts;
 }
 
