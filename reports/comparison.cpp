@@ -117,6 +117,23 @@ std::string pay_sentence(const Implementations& implementations, const PayVerdic
   return text + ".";
 }
 
+/// Turns "its GEMM 43 us, the cost of its calls 30 us" into "its GEMM (43 us) and the cost of its calls (30 us)".
+std::string costs_in_words(std::string_view held_back) {
+  constexpr std::string_view between = ", ";
+  std::vector<std::string> costs;
+  while (!held_back.empty()) {
+    const std::size_t end = std::min(held_back.find(between), held_back.size());
+    std::string cost{held_back.substr(0, end)};
+    const std::size_t number = cost.find_first_of("0123456789");
+    if (number != std::string::npos && number > 0 && cost.ends_with(" us")) {
+      cost = fmt::format("{}({})", cost.substr(0, number), cost.substr(number));
+    }
+    costs.push_back(std::move(cost));
+    held_back.remove_prefix(std::min(end + between.size(), held_back.size()));
+  }
+  return names_in_words(costs);
+}
+
 /// Names the lowest time that a schedule could reach, and what limits the fastest implementation.
 std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
@@ -131,7 +148,7 @@ std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   }
   return recommended.held_back.empty()
              ? text
-             : text + fmt::format(" {} loses time to {}.", recommended.strategy, recommended.held_back);
+             : text + fmt::format(" {} loses time to {}.", recommended.strategy, costs_in_words(recommended.held_back));
 }
 
 /// Returns the sentences of pays_in_words() for a ranking that can win, fastest first.

@@ -73,6 +73,16 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
+TEST(Comparison, TheCostsOfAnImplementationArePartsOfASentence) {
+  ResultRow flux = implemented("flux", 900us, 0.86);
+  flux.held_back = "its transfers 83 us, its GEMM 21 us, the cost of its calls 9 us";
+  const std::string lead = "Overlap pays: 10.0% less time than serial (86% sure) with flux. flux loses time to ";
+  EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), flux}),
+            lead + "its transfers (83 us), its GEMM (21 us) and the cost of its calls (9 us).");
+  flux.held_back = "its GEMM 282 us";
+  EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), flux}), lead + "its GEMM (282 us).");
+}
+
 TEST(Comparison, AnEqualTimeIsNotNegative) {
   EXPECT_EQ(verdict(std::vector{row("serial", "", 1000us), implemented("flux", 1000us, 0.5)}),
             "Too close to call: 0.0% more time than serial (50% sure) with flux.");
