@@ -26,6 +26,25 @@ std::string with_minus(std::string number) {
   return number;
 }
 
+std::string for_page(std::string_view text) {
+  constexpr std::string_view microseconds = " us";
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  const auto is_letter = [&](std::size_t at) { return at < text.size() && text[at] >= 'a' && text[at] <= 'z'; };
+  std::string set;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool follows_blank = at > 0 && text[at - 1] == ' ';
+    if (text.substr(at).starts_with(microseconds) && at > 0 && is_digit(at - 1) && !is_letter(at + 3)) {
+      set += " \u00b5s";
+      at += microseconds.size() - 1;
+    } else if (text[at] == '-' && follows_blank && is_digit(at + 1)) {
+      set += "\u2212";
+    } else {
+      set += text[at];
+    }
+  }
+  return set;
+}
+
 std::string point_of(const ResultRow& row) { return fmt::format("ranks {}, seq {}", row.ranks, format_count(row.seq)); }
 
 bool has_result(const ResultRow& row) { return makespan_of(row) > Duration{}; }

@@ -30,6 +30,8 @@ std::string percent(double share);
 std::string label_of(const ResultRow& row);
 /// Replaces the hyphen of "-1.8" by the minus sign (U+2212) of maps and texts.
 std::string with_minus(std::string number);
+/// Sets text of the terminal for a page: " 43 us" with \u00b5s, " -14" with a minus sign.
+std::string for_page(std::string_view text);
 /// Formats "ranks 8, seq 32K".
 std::string point_of(const ResultRow& row);
 /// Returns whether the point could be run; rows of infeasible points have no time.

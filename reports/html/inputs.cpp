@@ -19,6 +19,7 @@
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
 #include "reports/plan_verdicts.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -114,6 +115,26 @@ const std::vector<std::string>& RequestedSettings::values(std::string_view name)
   return field->second;
 }
 
+namespace {
+
+/// Returns each different list of unusual settings once.
+std::vector<std::string> conditions_of(const RowTable& rows) {
+  std::vector<std::string> conditions;
+  const RowTable::Groups settings = rows.runs(rows.setting_columns());
+  for (std::size_t i = 0; i + 1 < settings.size(); ++i) {
+    std::string text;
+    for (const std::string& words : unusual(rows[settings[i]])) {
+      text += ", " + words;
+    }
+    if (std::ranges::find(conditions, text) == conditions.end()) {
+      conditions.push_back(std::move(text));
+    }
+  }
+  return conditions;
+}
+
+}  // namespace
+
 RequestedSettings requested_settings(const RowTable& rows) {
   struct Field {
     const char* name;
@@ -149,6 +170,7 @@ RequestedSettings requested_settings(const RowTable& rows) {
       distinct(rows, {&columns.link_bandwidth.numbers()}, [](const ResultRow& row) { return row.link_bandwidth; });
   settings.networks = distinct(rows, {&columns.network_bandwidth.numbers()},
                                [](const ResultRow& row) { return row.network_bandwidth; });
+  settings.conditions = conditions_of(rows);
   return settings;
 }
 
@@ -158,11 +180,12 @@ std::string subject_in_words(const RequestedSettings& settings, std::size_t poin
   }
   const std::string scopes = named_or_counted(settings.values("Scope"), "scope");
   const std::vector<std::string>& models = settings.values("Model");
-  return fmt::format("{} on {}, batch {}, {}; ranks {}; seq {}; {}, predicted",
+  return fmt::format("{} on {}, batch {}, {}{}; ranks {}; seq {}; {}, predicted",
                      models.size() == 1 ? fmt::format("{} {}", models.front(), scopes)
                                         : fmt::format("{} of {}", scopes, named_or_counted(models, "model")),
                      named_or_counted(settings.hardware, "machine") + rates_in_words(settings.links, settings.networks),
                      ends_of(settings.values("Batch")), named_or_counted(settings.values("Dtype"), "dtype"),
+                     settings.conditions.size() == 1 ? settings.conditions.front() : std::string{},
                      ends_of(settings.values("Ranks")), ends_of(settings.values("Sequence length")),
                      counted_with_commas(points, "point"));
 }

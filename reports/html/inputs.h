@@ -18,12 +18,13 @@ struct RequestedSettings {
   std::vector<std::string> hardware;                                     ///< Names without the rates of links.
   std::vector<std::string> links;                                        ///< {"x1", "450 GB/s", ...}
   std::vector<std::string> networks;
+  std::vector<std::string> conditions;  ///< Unusual settings of each setting: {""}, {", faults slow-rank"}.
   [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
 };
 RequestedSettings requested_settings(const RowTable& rows);
 
 /// Returns the page's subject, below its title: "llama-3.1-70b mlp on h100-sxm, batch 1, bf16; ranks 2, 4, 8; seq 1K to
-/// 128K (8 values); 24 points, predicted". Empty without rows.
+/// 128K (8 values); 24 points, predicted". Names conditions that all rows share. Empty without rows.
 std::string subject_in_words(const RequestedSettings& settings, std::size_t points);
 /// Returns the line below the title of a page of whole models.
 std::string subject_in_words(const std::vector<StepRow>& models);

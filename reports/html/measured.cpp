@@ -97,7 +97,7 @@ class MeasuredPage {
                                SectionLink{"again", "Run it again"}};
     html_ = page_head(input_.title, links);
     html_ += section_head("verdict", "Verdict");
-    html_ += fmt::format("<p class=\"lead\">{}</p>\n<p class=\"quiet\">{}</p>\n", escaped(input_.verdict),
+    html_ += fmt::format("<p class=\"lead\">{}</p>\n<p class=\"quiet\">{}</p>\n", escaped(for_page(input_.verdict)),
                          escaped(input_.noise));
     if (!input_.schedules.empty()) {
       html_ += wide_figure(measured_figure(input_.schedules), "Predicted and measured makespans");

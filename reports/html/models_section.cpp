@@ -145,7 +145,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::vector<ModelCell> shown = cells_of(rows);
   std::string html = terms_html(shown) +
                      "<div class=\"scroll\" role=\"region\" aria-label=\"Whole models\" tabindex=\"0\">\n<table>\n"
-                     "<caption>Whole models, plan by plan</caption>\n" +
+                     "<caption><span>Whole models, plan by plan</span></caption>\n" +
                      header(shown, std::ranges::any_of(rows, is_framework) ? "baseline" : "serial");
   std::size_t count = 0;
   for (const Plan& plan : plans_of(rows)) {
@@ -157,7 +157,7 @@ std::string table_html(std::span<const StepRow> rows, const VerdictRule& rule) {
         "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
         "class=\"verdict\">{}</span></span></th></tr>\n",
         count == 0 || count + plan.size() <= max_plan_rows_on_paper ? "" : " class=\"screen\"", shown.size() + 2,
-        escaped(plan_heading(*plan.front())), escaped(plan_sentence(plan, verdict)));
+        escaped(plan_heading(*plan.front())), escaped(for_page(plan_sentence(plan, verdict))));
     const StepRow* const serial = serial_of(plan);
     for (const StepRow* row : plan) {
       html += row_html(*row, serial, verdict, shown);
@@ -272,8 +272,11 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
   const std::vector<Plan> plans = plans_of(rows);
   if (const std::optional<std::size_t> decisive = plan_savings(rows, rule).decisive) {
     const Plan& plan = plans[*decisive];
-    const std::string saving = saving_in_words(*plan_saving(plan, rule));
-    return fmt::format("{}: {}. {}", plan_heading(*plan.front()), saving, PlanVerdict(plan, rule).sentence());
+    const PlanSaving saving = *plan_saving(plan, rule);
+    const std::string sentence = for_page(PlanVerdict(plan, rule).sentence());
+    // The verdict on implementations states the same saving, with its interval.
+    const std::string saved = saving.overlap->has("implements") ? std::string{} : saving_in_words(saving) + ". ";
+    return fmt::format("{}: {}{}", plan_heading(*plan.front()), saved, sentence);
   }
   if (const std::string best = best_plan(rows, rule); !best.empty()) {
     return best + ".";
@@ -281,7 +284,8 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
   if (plans.size() > 1 && std::ranges::none_of(rows, [](const StepRow& row) { return row.feasible() && fits(row); })) {
     return "No plan fits in memory.";
   }
-  const std::string sentence = plans.size() == 1 ? PlanVerdict(plans.front(), rule).sentence() : std::string{};
+  const std::string sentence =
+      plans.size() == 1 ? for_page(PlanVerdict(plans.front(), rule).sentence()) : std::string{};
   return sentence.empty() ? fmt::format("{} takes {}.", feasible->text("strategy"), model_time_text(*feasible))
                           : sentence;
 }

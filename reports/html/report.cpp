@@ -37,6 +37,7 @@
 #include "reports/html/study_sections.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
+#include "reports/plan_names.h"
 #include "reports/plan_verdicts.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
@@ -195,11 +196,11 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources(), subject + (subject.empty() ? "" : "."));
 }
 
-/// Removes the line breaks that a terminal needs.
+/// Removes the line breaks that a terminal needs, and sets numbers as the rest of the page does.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   text.erase(text.find_last_not_of(' ') + 1);
-  return text;
+  return for_page(text);
 }
 
 /// Returns "flux,te": the implementations next to the schedules of a point.
@@ -216,9 +217,18 @@ const RowRange& Page::shown_point() const { return overview_.decisive ? *overvie
 
 /// Returns the point of a row, with its setting if there are several settings.
 std::string Page::place_in_words(const ResultRow& row) const {
-  return overview_.settings.size() == 1
-             ? point_of(row)
-             : fmt::format("{} of {} {} on {}", point_of(row), row.model, row.scope, machine_in_words(row));
+  std::string place = point_of(row);
+  if (overview_.settings.size() == 1) {
+    return place;
+  }
+  place += settings_.values("Batch").size() > 1 ? ", batch " + format_count(row.batch) : "";
+  place += settings_.values("Dtype").size() > 1 ? ", " + row.dtype : "";
+  if (settings_.conditions.size() > 1) {
+    for (const std::string& words : unusual(row)) {
+      place += ", " + words;
+    }
+  }
+  return fmt::format("{} of {} {} on {}", place, row.model, row.scope, machine_in_words(row));
 }
 
 /// Formats "Overlap saves 22.9% of serial's time at ranks 8, seq 32K" for ideal schedules, whose verdict compares them
@@ -432,8 +442,9 @@ void Page::saving_tiles() {
   const PointView point = view_of(rows, input_.rule);
   const std::optional<PayVerdict> shown = pay_verdict(point.ranking, input_.rule);
   if (count.points > 1) {
-    tile("Median saving", percent(count.median),
-         fmt::format("of serial's time; middle 80% of points: {} to {}", percent(count.low), percent(count.high)));
+    tile("Median saving", with_minus(percent(count.median)),
+         fmt::format("of serial's time; middle 80% of points: {} to {}", with_minus(percent(count.low)),
+                     with_minus(percent(count.high))));
   }
   if (shown) {
     const bool loses = shown->saved < 0.0;
@@ -441,7 +452,7 @@ void Page::saving_tiles() {
                        : loses           ? "Lost at least"
                                          : "Saved at best";
     tile(name, percent(std::abs(shown->saved)),
-         fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), point_of(*shown->overlap)));
+         fmt::format("of serial's time by {}, {}", label_of(*shown->overlap), place_in_words(*shown->overlap)));
   }
   if (count.points > 1) {
     tile("Overlap pays at", fmt::format("{} of {}", size_with_commas(count.pays), size_with_commas(count.points)),
@@ -462,7 +473,7 @@ void Page::winner_tile() {
   }
   tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
        overview_.points == 1
-           ? point_of(input_.rows[overview_.largest->first])
+           ? place_in_words(input_.rows[overview_.largest->first])
            : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, overview_.points));
 }
 
@@ -472,7 +483,7 @@ void Page::exposed_tile() {
   const Duration exposed = best.analysis.critical.exposed;
   tile("Exposed", TimeUnit(exposed).text(exposed),
        fmt::format("{} of the time of {}, {}", percent(to_seconds(exposed) / to_seconds(makespan_of(best))),
-                   label_of(best), point_of(best)));
+                   label_of(best), place_in_words(best)));
 }
 
 /// Adds the tiles of whole models: each plan with its own baseline.
@@ -487,16 +498,18 @@ void Page::model_tiles() {
   const std::string share_of = fmt::format("of {}'s time", savings.baseline);
   html_ += "<dl class=\"tiles\">\n";
   if (count.points > 1) {
-    tile("Median saving", percent(count.median),
-         fmt::format("{}; middle 80% of plans: {} to {}", share_of, percent(count.low), percent(count.high)));
+    tile("Median saving", with_minus(percent(count.median)),
+         fmt::format("{}; middle 80% of plans: {} to {}", share_of, with_minus(percent(count.low)),
+                     with_minus(percent(count.high))));
   }
+  const std::string place = count.points > 1 ? plan_heading(*shown.overlap)
+                                             : fmt::format("{} GPUs, seq {}", shown.overlap->count("gpus"),
+                                                           format_count(shown.overlap->count("seq")));
   tile(shown.saved < 0.0  ? count.points > 1 ? "Lost at least" : "Lost"
        : count.points > 1 ? "Saved at best"
                           : "Saved",
        percent(std::abs(shown.saved)),
-       fmt::format("of {}'s time by {}, {} GPUs, seq {}", shown.baseline->text("strategy"),
-                   shown.overlap->text("strategy"), shown.overlap->count("gpus"),
-                   format_count(shown.overlap->count("seq"))));
+       fmt::format("of {}'s time by {}, {}", shown.baseline->text("strategy"), shown.overlap->text("strategy"), place));
   if (count.points > 1) {
     tile("Overlap pays at", fmt::format("{} of {}", size_with_commas(count.pays), size_with_commas(count.points)),
          count.pays == count.points ? "plans; it loses at none" : fmt::format("plans; {}", rest_in_words(count)));
@@ -518,7 +531,7 @@ void Page::tiles() {
     exposed_tile();
   }
   const ResultRow peak = input_.rows[*overview_.highest_mfu];
-  tile("Highest MFU", percent(peak.mfu), fmt::format("{}, {}", label_of(peak), point_of(peak)));
+  tile("Highest MFU", percent(peak.mfu), fmt::format("{}, {}", label_of(peak), place_in_words(peak)));
   html_ += "</dl>\n";
 }
 
@@ -763,7 +776,9 @@ void Page::input_section() {
       "<p>Every parameter of the model states its source. Numbers are predictions, only as good as the weakest kind of "
       "source behind them.</p>\n";
   html_ += provenances_html(kinds_of(input_.rows));
-  html_ += input_.study && input_.study->explanation ? parameters_table(*input_.study->explanation) : std::string{};
+  html_ += input_.study && input_.study->explanation
+               ? parameters_table(*input_.study->explanation, place_in_words(input_.study->explanation->row))
+               : std::string{};
   html_ += digests_html(input_.rows);
   html_ += "</section>\n";
   section("words", "Definitions");

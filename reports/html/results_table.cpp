@@ -103,7 +103,8 @@ std::string point_html(const PointView& point, bool on_paper, const VerdictRule&
   std::string html = fmt::format(
       "<tbody{}>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
       "class=\"verdict\">{}</span></span></th></tr>\n",
-      paper_class(on_paper), columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point, rule)));
+      paper_class(on_paper), columns, escaped(point_of(point.rows.front())),
+      escaped(for_page(verdict_of(point, rule))));
   for (const ResultRow& row : point.rows) {
     html += row_html(point, row);
   }
@@ -134,7 +135,7 @@ std::string results_table(std::string_view setting, std::span<const ResultRow> r
   const std::string_view screen = any_prints ? "" : " screen";
   std::string html = fmt::format(
       "<div class=\"scroll{2}\" role=\"region\" aria-label=\"{0}\" "
-      "tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}{3}</table>\n</div>\n",
+      "tabindex=\"0\">\n<table>\n<caption><span>{0}</span></caption>\n{1}{3}</table>\n</div>\n",
       title, header(), screen, points);
   if (shown < rows.size()) {
     html += fmt::format(

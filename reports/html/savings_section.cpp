@@ -45,7 +45,7 @@ std::string table_html(std::string_view title, std::string_view first, const std
                  : fmt::format("{} ({} point{})", title, size_with_commas(points), points == 1 ? "" : "s");
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table class=\"savings\">\n"
-      "<caption>{0}</caption>\n<thead><tr><th scope=\"col\">{1}</th>",
+      "<caption><span>{0}</span></caption>\n<thead><tr><th scope=\"col\">{1}</th>",
       caption, first);
   for (const std::string_view head :
        {"Median", "Pays at", "Loses at", "Too close at", "Points", "At best", "Middle 80%"}) {

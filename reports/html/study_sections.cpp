@@ -45,7 +45,9 @@ std::string jitter_html(const PointStudy& study, Charts& charts) {
 
 std::string sensitivity_html(const PointStudy& study, Charts& charts) {
   if (!study.explanation || !has_effects(*study.explanation)) {
-    return quiet("No parameter behind these times has a standard error, so their uncertainty is unknown.");
+    return quiet(study.explanation && !study.explanation->row.makespan_error
+                     ? "Unknown: these results were made with --uncertainty off."
+                     : "No parameter behind these times has a standard error, so their uncertainty is unknown.");
   }
   return charts.add(tornado_figure(*study.explanation), "Sensitivity of the time") +
          quiet(
@@ -68,7 +70,7 @@ std::string study_section(const PointStudy& study, std::string_view title, Chart
   return html + "<h3>Uncertainty of the time</h3>\n" + sensitivity_html(study, charts) + "</section>\n";
 }
 
-std::string parameters_table(const Explanation& explanation) {
+std::string parameters_table(const Explanation& explanation, std::string_view place) {
   constexpr double least = 0.00005;  // share of the time that the table would show as 0.00%
   std::string rows;
   std::vector<std::string> minor_parameters;
@@ -92,7 +94,7 @@ std::string parameters_table(const Explanation& explanation) {
                          : fmt::format(
                                "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n"
                                "<table class=\"parameters\">\n"
-                               "<caption>Parameters behind the time of {}, {}</caption>\n"
+                               "<caption><span>Parameters behind the time of {}, {}</span></caption>\n"
                                "<thead><tr><th scope=\"col\">Parameter</th><th scope=\"col\" "
                                "class=\"words\">Kind</th><th scope=\"col\">Standard error</th><th scope=\"col\">Change "
                                "of the time</th><th scope=\"col\" class=\"words\">Source</th></tr></thead>\n"
@@ -100,7 +102,7 @@ std::string parameters_table(const Explanation& explanation) {
                                "{}</tbody>\n"
                                "</table>\n"
                                "</div>\n",
-                               escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
+                               escaped(label_of(explanation.row)), escaped(place), rows);
   if (!minor_parameters.empty()) {
     html += fmt::format("<p class=\"note screen\">Less than 0.005% each: {}.</p>\n",
                         escaped(fmt::format("{}", fmt::join(minor_parameters, ", "))));

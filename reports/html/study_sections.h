@@ -15,8 +15,8 @@ namespace commfuse::reports {
 std::string study_section(const PointStudy& study, std::string_view title, Charts& charts);
 
 /// Lists every parameter on which a time depends, with its kind, its error and its source; names parameters with little
-/// effect without details. Empty without parameters.
-std::string parameters_table(const Explanation& explanation);
+/// effect without details. `place` names the point. Empty without parameters.
+std::string parameters_table(const Explanation& explanation, std::string_view place);
 
 /// Compares predicted with measured times. Empty without pairs.
 std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& charts);

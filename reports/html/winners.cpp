@@ -48,7 +48,7 @@ std::string table_html(const CrossoverMap& map) {
   const std::vector<std::size_t> columns = spread({.count = map.values(MapAxis::seq).size(), .kept = max_columns});
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"Winners, {0}\" tabindex=\"0\">\n<table>\n"
-      "<caption>{0}</caption>\n<thead><tr><th scope=\"col\"></th>",
+      "<caption><span>{0}</span></caption>\n<thead><tr><th scope=\"col\"></th>",
       escaped(heading_of(map)));
   for (const std::size_t s : columns) {
     html += fmt::format("<th scope=\"col\">{}</th>", escaped(value_in_words(map, MapAxis::seq, s)));

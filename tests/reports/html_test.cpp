@@ -198,6 +198,14 @@ TEST(Html, TheIntervalAppearsOnlyWithTheSaving) {
             std::string::npos);
 }
 
+TEST(Html, TextOfTheTerminalIsSetForThePage) {
+  EXPECT_EQ(for_page("serial takes 2716.9 us."), "serial takes 2716.9 \u00b5s.");
+  EXPECT_EQ(for_page("(90% interval -14 to 41%) its GEMM (43 us)"),
+            "(90% interval \u221214 to 41%) its GEMM (43 \u00b5s)");
+  EXPECT_EQ(for_page("80 users of a100-sxm-80 and gb300-nvl72-x2 - 3"),
+            "80 users of a100-sxm-80 and gb300-nvl72-x2 - 3");
+}
+
 TEST(Html, TheVerdictOnAnImplementationAlreadyHasItsInterval) {
   std::vector<ResultRow> rows = small_rows();
   ResultRow& kernel = rows[3];
@@ -308,6 +316,37 @@ TEST(Html, TheTilesAgreeWithTheRows) {
             std::string::npos);
 }
 
+/// Two batches in bf16 and fp8: four settings, whose points have the same ranks and sequence lengths.
+TEST(Html, PlacesSayWhatDiffersBetweenSettings) {
+  std::vector<ResultRow> rows;
+  for (const std::int64_t batch : {1, 8}) {
+    for (const char* dtype : {"bf16", "fp8"}) {
+      for (ResultRow row : small_rows()) {
+        row.batch = batch;
+        row.dtype = dtype;
+        row.mfu *= batch == 8 && row.dtype == "fp8" ? 1.5 : 1.0;
+        rows.push_back(std::move(row));
+      }
+    }
+  }
+  const std::string html = html_report(small_sweep(rows));
+  const std::string place =
+      fmt::format("{} {} on {}", rows[0].model, rows[0].scope, escaped(machine_in_words(rows[0])));
+  EXPECT_NE(html.find("At ranks 2, seq 2K, batch 1, bf16 of " + place), std::string::npos) << html;
+  EXPECT_NE(html.find("by commfuse, ranks 2, seq 2K, batch 1, bf16 of " + place), std::string::npos);
+  const std::string peak = ", batch 8, fp8 of " + place + "</div>";  // the tile with the highest MFU
+  EXPECT_NE(html.find(peak), std::string::npos);
+}
+
+TEST(Html, InjectedFaultsAreNamedBelowTheTitle) {
+  std::vector<ResultRow> rows = small_rows();
+  for (ResultRow& row : rows) {
+    row.faults = "slow-rank";
+  }
+  EXPECT_NE(html_report(small_sweep(rows)).find(", faults slow-rank; ranks 2, 4; seq 1K, 2K; 4 points, predicted.</p>"),
+            std::string::npos);
+}
+
 TEST(Html, EachStrategyHasItsSavings) {
   std::vector<ResultRow> rows = small_rows();
   rows.push_back(page_row("sliced", 4, 2048, 1210us));
@@ -318,7 +357,8 @@ TEST(Html, EachStrategyHasItsSavings) {
   EXPECT_NE(html.find("scope=\"row\">sliced</th><td>\u221210.0%</td><td>0</td><td>1</td><td>0</td><td>1</td>"),
             std::string::npos);
   EXPECT_NE(html.find(">Points</th>"), std::string::npos);
-  EXPECT_NE(html_report(small_sweep()).find("<caption>Time saved against serial, by strategy (4 points)</caption>"),
+  EXPECT_NE(html_report(small_sweep())
+                .find("<caption><span>Time saved against serial, by strategy (4 points)</span></caption>"),
             std::string::npos);
 }
 

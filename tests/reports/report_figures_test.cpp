@@ -234,7 +234,7 @@ TEST(Tornado, TheLargestEffectIsFirstInBothDirections) {
 TEST(Inputs, EveryParameterHasItsKindErrorAndSource) {
   Explanation explanation;
   explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
-  EXPECT_EQ(parameters_table(explanation), "");
+  EXPECT_EQ(parameters_table(explanation, "ranks 2, seq 1K"), "");
   explanation.holds = {
       {.name = "link.rate",
        .provenance = Provenance::fitted,
@@ -243,11 +243,14 @@ TEST(Inputs, EveryParameterHasItsKindErrorAndSource) {
        .effect = -0.05},
       {.name = "GEMM 4K x 4K x 4K", .provenance = std::nullopt, .source = {}, .standard_error = 0.06, .effect = 0.01},
       {.name = "launch_cost", .provenance = Provenance::prior, .source = {}, .standard_error = 0.5, .effect = 0.0}};
-  const std::string html = parameters_table(explanation);
+  const std::string html = parameters_table(explanation, "ranks 2, seq 1K");
   EXPECT_NE(
       html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>\u22124.88%</td>"
                 "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
       std::string::npos)
+      << html;
+  EXPECT_NE(html.find("Parameters behind the time of " + label_of(explanation.row) + ", ranks 2, seq 1K</span>"),
+            std::string::npos)
       << html;
   // Parameters without effect are named, without a row of zeros.
   EXPECT_NE(html.find("Less than 0.005% each: launch_cost (prior)."), std::string::npos);
