@@ -65,6 +65,7 @@ constexpr std::array cost_priors{
     CostPrior{"product_time", 1.06, 0.08, 0.5, 3.0}, CostPrior{"cut_cost", 0.4, 0.8, 0.01, 2.0},
     CostPrior{"rate_share", 0.0, 0.4, 0.02, 1.0},    CostPrior{"rate", 80.0, 0.7, 1.0, 2000.0}};
 constexpr double noise = 0.12;  // relative scatter of a row around the fitted formula
+constexpr std::size_t most_rows_of_source = 48;
 
 const CostPrior& prior_of(std::string_view name) {
   const auto prior = std::ranges::find(cost_priors, name, &CostPrior::name);
@@ -318,6 +319,26 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
+/// Returns the rows, but of each source at most `most_rows_of_source` of an implementation, evenly spread.
+/// Rows of one source share its errors, so more of them would outweigh other sources without saying more.
+std::vector<Sample> without_excess(const std::vector<Sample>& samples) {
+  using Group = std::pair<std::string, std::size_t>;
+  std::map<Group, std::size_t> rows;
+  for (const Sample& sample : samples) {
+    ++rows[{sample.thread, sample.implementation}];
+  }
+  std::map<Group, std::size_t> places;
+  std::vector<Sample> kept;
+  for (const Sample& sample : samples) {
+    const Group group{sample.thread, sample.implementation};
+    const std::size_t place = places[group]++;
+    if (place * most_rows_of_source % rows[group] < most_rows_of_source) {
+      kept.push_back(sample);
+    }
+  }
+  return kept;
+}
+
 /// Returns whether rows of `measured` belong to the fit of `implementation`: always its own rows, and rows of other
 /// implementations of its strategy if it stands in for all of them.
 bool belongs_to_fit(const Implementation& implementation, const Implementation& measured) {
@@ -488,7 +509,7 @@ std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& 
   StructureCache structures;
   Predictor predictor(structures);
   Doubts doubts;
-  const std::vector<Sample> samples = samples_of(tables, known, machines, doubts);
+  const std::vector<Sample> samples = without_excess(samples_of(tables, known, machines, doubts));
   Fits fits(known, samples, predictor);
   HeldOutBy held_out{{"", fits.held_out("")}};
   for (const Sample& sample : samples) {
