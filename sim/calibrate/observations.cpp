@@ -468,7 +468,7 @@ class ObservationReader {
     std::int64_t bytes = 0;
     double time_us = 1.0;
     std::string place{};   // for faults
-    bool of_base = false;  // as in ObservedCollective
+    bool of_base = false;  // ObservedCollective has the same member
   };
 
   /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
