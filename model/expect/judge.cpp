@@ -8,7 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "model/analysis/median.h"
 #include "model/check.h"
 #include "model/math/functions.h"
 
@@ -25,6 +24,11 @@ constexpr double least_effect = 0.03;
 /// 50% where its siblings were off by 2% (docs/decisions/0065).
 constexpr double decided_share = 0.10;
 
+double upper_median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& pattern) {
   std::vector<double> medians;
   for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -32,7 +36,7 @@ double slowdown_of(std::span<const ClassHalf> halves, const FaultPattern& patter
       medians.push_back(halves[i].median);
     }
   }
-  return medians.empty() ? 1.0 : math::exp(std::max(0.0, median(std::move(medians))));
+  return medians.empty() ? 1.0 : math::exp(std::max(0.0, upper_median(std::move(medians))));
 }
 
 /// Returns the pattern of the model's times on a machine; a hidden fault affects only latency-limited messages.
@@ -49,7 +53,7 @@ FaultPattern pattern_of(const Machine& machine, bool is_hidden, std::span<const 
       effects.push_back(
           math::log(to_seconds(message_time(machine, measured[row].message)) / to_seconds(expected[row].time)));
     }
-    pattern.push_back(median(std::move(effects)));
+    pattern.push_back(upper_median(std::move(effects)));
   }
   return pattern;
 }
@@ -224,7 +228,7 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
   Reference reference;
   for (auto& [key, values] : offsets) {
     if (values.size() >= least) {
-      reference.offsets.emplace(key, median(std::move(values)));
+      reference.offsets.emplace(key, upper_median(std::move(values)));
     }
   }
   std::vector<double> distances;
@@ -236,12 +240,12 @@ Reference reference_of(std::span<const std::vector<MeasuredMessage>> nodes, cons
       }
     }
     if (!node_distances.empty()) {
-      distances.push_back(std::abs(median(std::move(node_distances))));
+      distances.push_back(std::abs(upper_median(std::move(node_distances))));
     }
   }
   constexpr double deviations_per_median_distance = 1.4826;  // standard deviation / median distance, for normal errors
   if (!distances.empty()) {
-    reference.spread = std::max(repeat_error, deviations_per_median_distance * median(std::move(distances)));
+    reference.spread = std::max(repeat_error, deviations_per_median_distance * upper_median(std::move(distances)));
   }
   return reference;
 }

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "model/analysis/median.h"
 #include "model/config_error.h"
 #include "model/formats/step_times.h"
 #include "model/record/run_record.h"
@@ -81,6 +80,11 @@ Job job_of_steps(const std::string& file, std::vector<std::string>& passed_over)
   return job;
 }
 
+double upper_median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 /// Times of a rank's GEMM, and of its largest transfers to all peers, by repetition.
 struct MeasuredRank {
   std::vector<double> compute_us;
@@ -121,7 +125,7 @@ std::optional<Job> job_of_record(const std::string& file, std::vector<std::strin
         sends.push_back(send[step]);
       }
       const double compute = measured.compute_us[step];
-      const double send = median(std::move(sends));
+      const double send = upper_median(std::move(sends));
       job.steps.push_back({.rank = rank,
                            .step = static_cast<std::int64_t>(step),
                            .time_us = compute + send,

@@ -248,15 +248,6 @@ TEST(Reference, IsTheMiddleOfSeveralNodes) {
   EXPECT_TRUE(reference_of(nodes, expectation, 4).offsets.empty());
 }
 
-TEST(Reference, OfTwoNodesLiesBetweenThem) {
-  const Machine machine = load_machine("h100-sxm");
-  const Expectation expectation(machine);
-  const std::vector<Rows> nodes{scaled(1.0, message_rows(machine)), scaled(1.2, message_rows(machine))};
-  const Reference reference = reference_of(nodes, expectation);
-  EXPECT_NEAR(reference.offsets.at(key_of(nodes[0][0].message)), 0.5 * std::log(1.2), 1e-9);
-  EXPECT_NEAR(reference.spread, 1.4826 * 0.5 * std::log(1.2), 1e-9);
-}
-
 TEST(Faults, AreFoundByName) {
   ASSERT_NE(fault_named("missing_nvls"), nullptr);
   EXPECT_EQ(fault_named("gremlins"), nullptr);
