@@ -4,7 +4,9 @@
 // next to the project. COMMFUSE_RENEW_GOLDEN=1 rewrites the page.
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/cli/doc_page.h"
 #include "tests/cli/program.h"
@@ -88,6 +90,55 @@ TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
     std::ofstream(accuracy_page) << text.substr(0, text.find(verdicts)) << scored.out;
   }
   EXPECT_EQ(section_of_verdicts(), scored.out);
+}
+
+/// Returns the text with every run of spaces and line breaks as one space.
+std::string on_one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) {
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line;
+}
+
+// Each row of the table has a command below it, in the same order.
+TEST(AccuracyDoc, StatesTheRecordOfEachMachineAsScored) {
+  const std::string text = contents_of(COMMFUSE_SOURCE_DIR "/docs/implementations.md");
+  const std::string part = text.substr(text.find("## How far to trust this"));
+  std::vector<std::string> rows;
+  std::vector<std::string> commands;
+  for (const std::string& line : lines_of(part)) {
+    if (line.rfind("## What is known", 0) == 0) {
+      break;
+    }
+    if (line.rfind("| ", 0) == 0 && line.find("machines") == std::string::npos) {
+      rows.push_back(line);
+    } else if (line.rfind("$ commfuse-sim score", 0) == 0) {
+      commands.push_back(line.substr(2));
+    }
+  }
+  ASSERT_EQ(rows.size(), commands.size());
+  ASSERT_GE(rows.size(), 6U);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> cells;
+    std::istringstream row(rows[i]);
+    for (std::string cell; std::getline(row, cell, '|');) {
+      cells.push_back(on_one_line(cell));
+    }
+    ASSERT_EQ(cells.size(), 7U) << rows[i];
+    const std::string answer = on_one_line(run_program(commands[i]).out);
+    const auto expect = [&](const std::string& words) {
+      EXPECT_NE(answer.find(words), std::string::npos) << rows[i] << "\n" << words << "\n" << answer;
+    };
+    expect(cells[2] + " wins");
+    expect(cells[3] == "no pair" ? "loses in 0" : cells[3] + " loss");
+    expect(cells[4] + " came true");
+    const std::size_t slash = cells[5].find(" / ");
+    ASSERT_NE(slash, std::string::npos) << rows[i];
+    expect("overlapped kernels: median " + cells[5].substr(0, slash) + "%, p90 " + cells[5].substr(slash + 3));
+    expect("serial pairs: median " + cells[6]);
+  }
 }
 
 }  // namespace
