@@ -460,6 +460,23 @@ void mark_nccl(const NcclKernels& nccl, bool is_all_reduce, const Mark& mark) {
   }
 }
 
+/// Marks what a memory-bound kernel depends on.
+template <class Mark>
+void mark_traffic(const Accelerator& accelerator, const Mark& mark) {
+  mark(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
+       accelerator.kernel_floor);
+}
+
+template <class Mark>
+void mark_launch(const Accelerator& accelerator, Launch launch, const Mark& mark) {
+  if (launch == Launch::graph) {
+    mark(accelerator.graph_launch_cost, accelerator.graph_node_gap);
+  } else {
+    mark(launch == Launch::eager ? accelerator.eager_cost : accelerator.launch_cost, accelerator.event_cost,
+         accelerator.stream_gap);
+  }
+}
+
 template <class Mark>
 void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
   const auto& unit = accelerator.matrix_unit(dtype);
@@ -846,8 +863,7 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), mark);
       if (options.experts.count > 0) {
-        mark(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
-             accelerator.kernel_floor);
+        mark_traffic(accelerator, mark);
       }
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
@@ -858,8 +874,7 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
            accelerator.kernel_floor);
       mark_all(accelerator.attention, mark);
     } else if (std::holds_alternative<ElementwiseShape>(shape)) {
-      mark(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
-           accelerator.kernel_floor);
+      mark_traffic(accelerator, mark);
     } else if (std::holds_alternative<ExchangeShape>(shape)) {
       mark_peer(machine.link.peer);
       if (crosses_nodes(program, machine)) {
@@ -880,12 +895,7 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
   if (options.implementation != nullptr) {
     mark_all(*options.implementation, mark);
   }
-  if (options.launch == Launch::graph) {
-    mark(accelerator.graph_launch_cost, accelerator.graph_node_gap);
-  } else {
-    mark(options.launch == Launch::eager ? accelerator.eager_cost : accelerator.launch_cost, accelerator.event_cost,
-         accelerator.stream_gap);
-  }
+  mark_launch(accelerator, options.launch, mark);
   return kinds;
 }
 

@@ -307,9 +307,11 @@ class ObservationReader {
         MeasuredLatentDecode{size, from_seconds(1e-6 * time)});
   }
 
-  void read_experts(Row& row, const Table& table) {
-    const score::ExpertColumns columns(table);
-    const ExpertLayerSize size = columns.size(row);
+  /// Reads a call whose columns say which calls no fit reads. `add_call(size, time)` keeps the others.
+  template <class Columns, class AddCall>
+  void read_call(Row& row, const Table& table, const AddCall& add_call) {
+    const Columns columns(table);
+    const auto size = columns.size(row);
     const double time = row.microseconds(table.column("time_us"));
     if (!row.is_sound()) {
       return;
@@ -318,22 +320,19 @@ class ObservationReader {
       skip(fmt::format("{}: {}", name_, why_not));
       return;
     }
-    add(size.dtype == DType::fp8 ? seen_.experts_fp8 : seen_.experts,
-        MeasuredExpertLayer{size, from_seconds(1e-6 * time)});
+    add_call(size, from_seconds(1e-6 * time));
+  }
+
+  void read_experts(Row& row, const Table& table) {
+    read_call<score::ExpertColumns>(row, table, [&](const ExpertLayerSize& size, Duration time) {
+      add(size.dtype == DType::fp8 ? seen_.experts_fp8 : seen_.experts, MeasuredExpertLayer{size, time});
+    });
   }
 
   void read_quantization(Row& row, const Table& table) {
-    const score::QuantizationColumns columns(table);
-    const QuantizationSize size = columns.size(row);
-    const double time = row.microseconds(table.column("time_us"));
-    if (!row.is_sound()) {
-      return;
-    }
-    if (const std::string why_not = columns.why_not(row); !why_not.empty()) {
-      skip(fmt::format("{}: {}", name_, why_not));
-      return;
-    }
-    add(seen_.quantization, MeasuredQuantization{size, from_seconds(1e-6 * time)});
+    read_call<score::QuantizationColumns>(row, table, [&](const QuantizationSize& size, Duration time) {
+      add(seen_.quantization, MeasuredQuantization{size, time});
+    });
   }
 
   /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.

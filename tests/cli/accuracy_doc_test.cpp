@@ -10,6 +10,7 @@
 
 #include "tests/cli/doc_page.h"
 #include "tests/cli/program.h"
+#include "tests/texts.h"
 
 namespace commfuse::test {
 namespace {
@@ -92,16 +93,6 @@ TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
   EXPECT_EQ(section_of_verdicts(), scored.out);
 }
 
-/// Returns the text with every run of spaces and line breaks as one space.
-std::string on_one_line(const std::string& text) {
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) {
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return line;
-}
-
 // Each row of the table has a command below it, in the same order.
 TEST(AccuracyDoc, StatesTheRecordOfEachMachineAsScored) {
   const std::string text = contents_of(COMMFUSE_SOURCE_DIR "/docs/implementations.md");
@@ -124,10 +115,10 @@ TEST(AccuracyDoc, StatesTheRecordOfEachMachineAsScored) {
     std::vector<std::string> cells;
     std::istringstream row(rows[i]);
     for (std::string cell; std::getline(row, cell, '|');) {
-      cells.push_back(on_one_line(cell));
+      cells.push_back(in_one_line(cell));
     }
     ASSERT_EQ(cells.size(), 7U) << rows[i];
-    const std::string answer = on_one_line(run_program(commands[i]).out);
+    const std::string answer = in_one_line(run_program(commands[i]).out);
     const auto expect = [&](const std::string& words) {
       EXPECT_NE(answer.find(words), std::string::npos) << rows[i] << "\n" << words << "\n" << answer;
     };
