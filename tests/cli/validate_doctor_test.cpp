@@ -111,7 +111,7 @@ TEST(DoctorCommand, TheTableFits80ColumnsAndNamesTheRemedy) {
                              "                    wrong: NICs cannot read GPU memory, so every message is\n"),
             std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("do: modprobe nvidia_peermem"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("do: run modprobe nvidia_peermem"), std::string::npos) << outcome.out;
 }
 
 TEST(DoctorCommand, ProcessesThatALauncherStartedAreCompared) {

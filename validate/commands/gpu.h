@@ -67,7 +67,7 @@ class Gpu {
   /// Opens the device that --device names, by default the first one. Throws HardwareAbsent with what is missing, and
   /// ConfigError for invalid flags.
   explicit Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace = {});
-  /// Opens `device`, unless --device names another one, with a plugin that was loaded before.
+  /// Opens `device`, unless --device names another device, with a plugin that is already loaded.
   Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;

@@ -13,7 +13,7 @@
 
 namespace commfuse::validate {
 
-/// Something that is the same on every node of a healthy job.
+/// A fact that is the same on every node of a healthy job.
 struct CommonFact {
   std::string name;                         ///< "driver"
   std::string value;                        ///< "550.54.15"; empty for none.
@@ -31,8 +31,8 @@ struct NodeReport {
 
 std::vector<CommonFact> common_facts(const NodeFacts& node, const ManagementFacts& management);
 
-/// Returns one check for each fact that differs, which names the processes and hosts that differ from the majority; if
-/// no fact differs, a single check that states it. `reports` are by process.
+/// Returns one check for each fact that differs; it names the processes and hosts outside the majority. If no fact
+/// differs, returns a single check that says so. `reports` is indexed by process.
 std::vector<HealthCheck> differences(std::span<const NodeReport> reports);
 
 /// Converts a report to text for another process, and back. Reading throws std::runtime_error for any other string.

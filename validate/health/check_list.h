@@ -15,7 +15,7 @@
 
 namespace commfuse::validate {
 
-/// Result of one check: either its findings, or that nothing is wrong.
+/// Collects the findings of one check, and what to report if there are none.
 class CheckList {
  public:
   explicit CheckList(std::string name) : name_(std::move(name)) {}

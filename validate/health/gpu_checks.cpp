@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of GPUs, from the facts of their driver and the kernel's log.
+// Checks GPUs against what their driver and the kernel log report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,17 +95,18 @@ void add_xid(const XidEvent& event, CheckList& list) {
               .found = message,
               .wrong = "the GPU, its memory or its link failed",
               .remedy = "drain the node, reset the GPU (nvidia-smi --gpu-reset) or reboot, run dcgmi diag -r 3, and "
-                        "replace the GPU if the error recurs; once fixed, dmesg --clear"});
+                        "replace the GPU if the error recurs; once fixed, run dmesg --clear"});
   } else if (contains(by_programs, event.code)) {
     list.warn({.subject = event.address,
                .found = message,
                .wrong = "a program on this GPU failed, usually because of a bug in that program",
-               .remedy = "look for the job that ran at that time in dmesg -T; if several jobs fail on this GPU alone, "
-                         "run dcgmi diag -r 3"});
+               .remedy =
+                   "take the time of the error from dmesg -T and find the job that ran then; if several jobs fail on "
+                   "this GPU alone, run dcgmi diag -r 3"});
   } else {
     list.warn({.subject = event.address,
                .found = message,
-               .wrong = "the driver reported an error since boot",
+               .wrong = "the driver reported an error",
                .remedy = "look up the code in NVIDIA's list of Xid errors, and run dcgmi diag -r 3"});
   }
 }
@@ -114,7 +115,8 @@ void add_xid(const XidEvent& event, CheckList& list) {
 constexpr std::uint64_t idle = 0x1;
 constexpr std::uint64_t set_clocks = 0x2;
 constexpr std::uint64_t power_cap = 0x4;
-constexpr std::uint64_t heat_or_power = 0x8 | 0x20 | 0x40 | 0x80;  // hardware slowdown, heat twice, power brake
+// Hardware slowdown, software thermal slowdown, hardware thermal slowdown, hardware power brake.
+constexpr std::uint64_t heat_or_power = 0x8 | 0x20 | 0x40 | 0x80;
 
 /// Returns true if the GPU is busy enough for its clocks to be the clocks under load.
 bool is_loaded(const GpuFacts& gpu) {
@@ -142,8 +144,8 @@ std::string load_in_words(const GpuFacts& gpu) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Judges the reasons that the driver gives for low clocks, except the power cap, which applies to every loaded GPU.
-/// Returns true if there are other reasons.
+/// Reports the driver's reasons for low clocks, except idling and the power cap, which applies to every loaded GPU.
+/// Returns true if it reported any.
 bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
   if ((gpu.throttled_by.value_or(0) & ~(idle | power_cap)) == 0) {
     return false;
@@ -176,8 +178,9 @@ void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
     list.warn({.subject = subject_of(gpu),
                .found = fmt::format("power limit {:.0f} W, {:.0f} W by default", *gpu.limit_watts, *gpu.default_watts),
                .wrong = "the GPU lowers its clocks under load too early",
-               .remedy = fmt::format("nvidia-smi --power-limit={:.0f}, or expect a machine of that limit",
-                                     *gpu.default_watts)});
+               .remedy = fmt::format(
+                   "restore the default with nvidia-smi --power-limit={:.0f}, or expect lower clocks under load",
+                   *gpu.default_watts)});
   }
 }
 
@@ -256,7 +259,7 @@ void look_at_bound_driver(const PciFunction& gpu, CheckList& list) {
         {.subject = gpu.address,
          .found = gpu.driver.empty() ? "no driver is bound to this GPU"
                                      : fmt::format("the driver {} is bound to this GPU", gpu.driver),
-         .wrong = "programs here cannot use it",
+         .wrong = "programs on this node cannot use the GPU",
          .remedy = fmt::format("load its driver (modprobe {}) and look at dmesg; vfio-pci is right only if a virtual "
                                "machine uses the GPU",
                                own_driver)});
@@ -323,18 +326,18 @@ void look_at_driver(const NodeFacts& node, const ManagementFacts& management, Ch
   }
   if (management.is_broken && on_bus > 0) {
     list.bad({.found = management.missing,
-              .wrong = "programs here cannot use the GPUs",
-              .remedy = "reload the kernel module or reboot, as after an update of the driver, and look at dmesg"});
+              .wrong = "programs on this node cannot use the GPUs",
+              .remedy = "reload the kernel module or reboot (needed after a driver update), and look at dmesg"});
   }
   if (!node.driver.empty() && !management.driver.empty() && node.driver != management.driver) {
     list.bad({.found = fmt::format("kernel module {}, library {}", node.driver, management.driver),
-              .wrong = "the driver's module and library are of different versions",
-              .remedy = "reload the module or reboot after an update of the driver"});
+              .wrong = "the kernel module and the library have different versions",
+              .remedy = "reload the kernel module or reboot (needed after a driver update)"});
   }
   if (management.missing.empty() && on_bus > management.gpus.size()) {
     list.warn({.found = fmt::format("{} on the PCI bus, {} shown by the driver", counted(on_bus, "GPU"),
                                     management.gpus.size()),
-               .wrong = "a GPU does not answer, or this container was not given all of them",
+               .wrong = "a GPU does not answer, or this container has only some of the GPUs",
                .remedy = "compare with nvidia-smi on the host; look for Xid 79 in dmesg, and reboot"});
   }
   if (on_bus == 0 && management.gpus.empty()) {
@@ -363,16 +366,16 @@ void look_at_peers(const NodeFacts& node, const ManagementFacts& management, Che
     CheckList::Finding finding{
         .subject = fmt::format("GPU {} to {}", pair.from, pair.to),
         .found = fmt::format("peer access is {}", peer_status_in_words(status)),
-        .wrong = "messages between these GPUs go through the processor's memory",
-        .remedy = "see the checks fabric, acs and iommu; without NVLink, some processors allow no peer access"};
+        .wrong = "messages between these GPUs go through host memory",
+        .remedy = "see the checks fabric, acs and iommu; without NVLink, some CPUs do not support peer access"};
     has_links ? list.bad(std::move(finding)) : list.warn(std::move(finding));
   }
   list.otherwise_ok(management.gpus.size() == 1 ? "one GPU, no peers"
                     : management.peers.empty()
                         ? counted(management.gpus.size(), "GPU")
-                        : fmt::format("{}, all {} pairs can access each other's memory, {} up on each",
-                                      counted(management.gpus.size(), "GPU"), management.peers.size(),
-                                      links_up_in_words(management)));
+                        : fmt::format("{} with {} up per GPU; all {} ordered pairs have peer access",
+                                      counted(management.gpus.size(), "GPU"), links_up_in_words(management),
+                                      management.peers.size()));
 }
 
 void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, CheckList& list) {
@@ -392,8 +395,9 @@ void look_at_fabric(const NodeFacts& node, const ManagementFacts& management, Ch
                 .found = fmt::format("the GPU's registration with the NVSwitches {}{}", state,
                                      is_completed ? fmt::format(" with error {}", gpu.fabric_error) : ""),
                 .wrong = "CUDA does not start on it, or runs without NVLink",
-                .remedy = "start nvidia-fabricmanager of the driver's version (systemctl status nvidia-fabricmanager), "
-                          "on racks with nvidia-imex too"});
+                .remedy =
+                    "start the nvidia-fabricmanager whose version matches the driver (check with systemctl status "
+                    "nvidia-fabricmanager); on racks, also start nvidia-imex"});
     }
   }
   if (completed == 0 && !node.switches.empty() && list.empty()) {

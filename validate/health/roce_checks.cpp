@@ -61,7 +61,7 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   list.bad(
       {.subject = name_of_port(port),
        .found = port.gids.empty()        ? "no GID"
-                : gid == port.gids.end() ? fmt::format("no GID of index {}: {}", index, table_in_words(port))
+                : gid == port.gids.end() ? fmt::format("no GID with index {}: {}", index, table_in_words(port))
                                          : fmt::format("GID {} is {}", index, gid->type),
        .wrong = gid == port.gids.end() ? fmt::format("NCCL_IB_GID_INDEX is {}, which this port lacks", index)
                                        : "NCCL_IB_GID_INDEX names an address that routers do not forward",
@@ -129,8 +129,8 @@ void look_at_ecn(const RdmaPort& port, CheckList& list) {
       .found = fmt::format("ECN: receivers notify on {}, senders react on {}", priorities_in_words(facts.notifying),
                            priorities_in_words(facts.reacting)),
       .wrong = "senders do not slow down under congestion, so switches drop packets or pause all ports",
-      .remedy = fmt::format("on RoCE's priority, usually 3: echo 1 > {0}/roce_np/enable/3, and {0}/roce_rp/enable/3; "
-                            "mark on the switches too",
+      .remedy = fmt::format("turn on ECN for RoCE's priority, usually 3: write 1 to {0}/roce_np/enable/3 and to "
+                            "{0}/roce_rp/enable/3; turn on ECN marking on the switches too",
                             folder)};
   list.warn(std::move(finding));
 }
@@ -143,7 +143,7 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
       {.subject = name_of_port(port),
        .found = "the NIC takes priorities from VLAN tags (trust pcp)",
        .wrong = "RoCE packets without a tag are on priority 0, which is neither paused nor marked like RoCE's priority",
-       .remedy = fmt::format("mlnx_qos -i {} --trust dscp, where RoCE is not in a VLAN with priorities",
+       .remedy = fmt::format("run mlnx_qos -i {} --trust dscp, unless RoCE uses a VLAN with priorities",
                              interface_in_words(port))});
 }
 
@@ -151,15 +151,16 @@ void look_at_trust(const RdmaPort& port, CheckList& list) {
 /// reported any.
 bool look_at_losses(const RdmaPort& port, CheckList& list) {
   const CongestionFacts& facts = port.congestion;
-  constexpr std::uint64_t min_lost = 100;  // a link that came up, or a job that died, leaves some
+  constexpr std::uint64_t min_lost = 100;  // a link that comes up, or a job that dies, causes a few
   if (facts.lost.value_or(0) < min_lost || facts.marked.value_or(1) > 0 || facts.notified.value_or(0) > 0) {
     return false;
   }
-  list.warn({.subject = name_of_port(port),
-             .found = fmt::format(
-                 "{} gaps that peers reported and no packet marked by ECN, since the driver was loaded", *facts.lost),
-             .wrong = "switches drop RoCE packets instead of marking them or pausing the sender",
-             .remedy = "turn on ECN and PFC for RoCE's priority on the switches, and look at the drops of each port"});
+  list.warn(
+      {.subject = name_of_port(port),
+       .found = fmt::format(
+           "peers reported {} sequence gaps but no packet was marked by ECN, since the driver was loaded", *facts.lost),
+       .wrong = "switches drop RoCE packets instead of marking them or pausing the sender",
+       .remedy = "turn on ECN and PFC for RoCE's priority on the switches, and look at the drops of each port"});
   return true;
 }
 
@@ -199,8 +200,8 @@ void look_at_roce(const NodeFacts& node, const ManagementFacts& /*management*/, 
   if (ports_of_index.size() > 1) {
     list.warn({.found = fmt::format("GID index of RoCE v2: {}", indices_in_words(ports_of_index)),
                .wrong = "no single NCCL_IB_GID_INDEX fits all ports",
-               .remedy = "leave NCCL_IB_GID_INDEX unset (NCCL 2.21 and later finds each), or give all interfaces the "
-                         "same kinds of addresses in the same order"});
+               .remedy = "leave NCCL_IB_GID_INDEX unset (NCCL 2.21 and later find the index of each port), or give all "
+                         "interfaces the same kinds of addresses in the same order"});
   }
   list.otherwise_ok(ports.empty() ? "no active RoCE port"
                                   : fmt::format("{} with RoCE v2, GID index {}", counted(ports.size(), "port"),

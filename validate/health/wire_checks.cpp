@@ -236,7 +236,7 @@ void look_at_numa(const NodeFacts& node, const ManagementFacts& /*management*/, 
       list.warn(
           {.subject = device.address,
            .found = fmt::format("the GPU is on NUMA node {}, but no RDMA NIC is", *device.numa_node),
-           .wrong = "its messages to other nodes cross between the processors",
+           .wrong = "its messages to other nodes pass through another NUMA node",
            .remedy = "compare with a healthy node of this kind: a NIC may be missing (lspci) or in another slot"});
     }
   }
@@ -295,8 +295,8 @@ void look_at_gdr(const NodeFacts& node, const ManagementFacts& /*management*/, C
               .remedy = "load the driver (modprobe amdgpu); if that fails, look at dmesg"});
   } else {
     list.bad({.found = "nvidia_peermem is not loaded, and the driver has no DMA-BUF",
-              .wrong = "NICs cannot read GPU memory, so every message is copied through the processor's memory",
-              .remedy = "modprobe nvidia_peermem (and name it in /etc/modules-load.d), or install the open kernel "
+              .wrong = "NICs cannot read GPU memory, so every message is copied through host memory",
+              .remedy = "run modprobe nvidia_peermem (and list it in /etc/modules-load.d), or install the open kernel "
                         "modules"});
   }
 }

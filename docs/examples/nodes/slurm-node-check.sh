@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Keeps jobs off bad nodes. In slurm.conf, with this file on every node:
 #
-#   Prolog=/etc/slurm/slurm-node-check.sh      before a job: a bad node is drained, and the job waits for another one
+#   Prolog=/etc/slurm/slurm-node-check.sh      before a job: a bad node is drained, and the job waits for another
 #   PrologFlags=Alloc                          checks when a node is allocated, not when its first step begins
 #   Epilog=/etc/slurm/slurm-node-check.sh      after a job: finds what it left behind
 #   HealthCheckProgram=/etc/slurm/slurm-node-check.sh

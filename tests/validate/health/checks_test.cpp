@@ -64,7 +64,7 @@ TEST_F(HealthChecks, AHealthyNodeIsOkEverywhere) {
   }
   EXPECT_EQ(lines, (std::vector<std::string>{
                        "driver ok: NVIDIA 550.54.15, 2 x NVIDIA H100 80GB HBM3",
-                       "peers ok: 2 GPUs, all 2 pairs can access each other's memory, 18 NVLinks up on each",
+                       "peers ok: 2 GPUs with 18 NVLinks up per GPU; all 2 ordered pairs have peer access",
                        "fabric ok: completed on 2 GPUs",
                        "ecc ok: no uncorrected memory error, no row to remap on 2 GPUs",
                        "xid ok: no Xid or SXid in the kernel's log",
@@ -272,9 +272,9 @@ TEST_F(HealthChecks, LinksOfGpusOfAnotherModelAreNotMissed) {
   management.gpus[1].name = "NVIDIA T1000";
   management.gpus[1].links = management.gpus[1].links_up = 0;
   const auto peers = [&] { return checks_of(node, management).at(1); };
-  EXPECT_EQ(peers().found, "2 GPUs, all 2 pairs can access each other's memory, 0 to 1 NVLink up on each");
+  EXPECT_EQ(peers().found, "2 GPUs with 0 to 1 NVLink up per GPU; all 2 ordered pairs have peer access");
   management.gpus[1] = management.gpus[0];
-  EXPECT_EQ(peers().found, "2 GPUs, all 2 pairs can access each other's memory, 1 NVLink up on each");
+  EXPECT_EQ(peers().found, "2 GPUs with 1 NVLink up per GPU; all 2 ordered pairs have peer access");
   management.gpus[1].links_up = 0;
   EXPECT_EQ(peers().found, "0 of 1 NVLink up, 1 on other GPUs");
   EXPECT_EQ(peers().status, HealthStatus::bad);
@@ -379,7 +379,8 @@ TEST_F(HealthChecks, APowerLimitBelowTheDefaultIsAWarning) {
   ASSERT_EQ(reported.size(), 1U);
   EXPECT_EQ(reported[0].status, HealthStatus::warn);
   EXPECT_EQ(reported[0].found, "power limit 500 W, 700 W by default");
-  EXPECT_EQ(reported[0].remedy, "nvidia-smi --power-limit=700, or expect a machine of that limit");
+  EXPECT_EQ(reported[0].remedy,
+            "restore the default with nvidia-smi --power-limit=700, or expect lower clocks under load");
 }
 
 TEST_F(HealthChecks, NvswitchesOfUnreportedStateAreUnknown) {

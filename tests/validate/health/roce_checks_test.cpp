@@ -165,7 +165,7 @@ TEST_F(RoceChecks, EcnThatIsOffOrOnOneSideIsAWarning) {
 
 TEST_F(RoceChecks, TrustOfVlanTagsAndPortsThatDifferAreWarnings) {
   node.write("sys/class/net/eth2/qos/trust", "pcp");
-  EXPECT_EQ(complaints().at(0).remedy, "mlnx_qos -i eth2 --trust dscp, where RoCE is not in a VLAN with priorities");
+  EXPECT_EQ(complaints().at(0).remedy, "run mlnx_qos -i eth2 --trust dscp, unless RoCE uses a VLAN with priorities");
   node.write("sys/class/net/eth2/qos/trust", "dscp");
   node.set_ecn("eth2", 4, "1", "1");
   const std::vector<HealthCheck> reported = complaints();
@@ -180,7 +180,7 @@ TEST_F(RoceChecks, LossesWithoutAMarkAreAWarning) {
   const std::vector<HealthCheck> reported = complaints();
   ASSERT_EQ(reported.size(), 1U);
   EXPECT_EQ(reported[0].found,
-            "4711 gaps that peers reported and no packet marked by ECN, since the driver was loaded");
+            "peers reported 4711 sequence gaps but no packet was marked by ECN, since the driver was loaded");
   node.write(port_0 + "/hw_counters/packet_seq_err", "99");
   EXPECT_EQ(complaints(), std::vector<HealthCheck>{});
 }
