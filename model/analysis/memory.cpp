@@ -14,7 +14,7 @@ constexpr std::string_view opening = "out of memory: ";
 }  // namespace
 
 std::string memory_warning(const MemoryNeed& need) {
-  return fmt::format("{}a GPU needs {:.2f} GB and one of {} has {:.2f} GB, so {}", opening, need.needed_gb,
+  return fmt::format("{}a GPU needs {:.2f} GB, but {} has {:.2f} GB per GPU, so {}", opening, need.needed_gb,
                      need.hardware, need.capacity_gb, need.remedy);
 }
 

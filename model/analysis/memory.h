@@ -21,7 +21,7 @@ struct MemoryNeed {
 /// Remedy for a prefill that does not fit.
 inline constexpr std::string_view prefill_remedy = "use more tensor ranks or fewer tokens";
 
-/// Returns, for example, "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or
+/// Returns, for example, "out of memory: a GPU needs 130.25 GB, but h100-sxm has 80.00 GB per GPU, so use more ranks or
 /// fewer tokens".
 std::string memory_warning(const MemoryNeed& need);
 
@@ -34,7 +34,7 @@ class LargestNeed {
   /// Adds a row; `needed` is in GB, and `warning` is empty when the row fits.
   void add(double needed, std::optional<std::string> warning);
 
-  /// Returns "Out of memory in 3 of 9 rows: a GPU needs up to 130.25 GB and …"; empty when all rows fit.
+  /// Returns "Out of memory in 3 of 9 rows: a GPU needs up to 130.25 GB, but …"; empty when all rows fit.
   [[nodiscard]] std::string sentence() const;
 
  private:

@@ -57,7 +57,8 @@ std::size_t count_within(Iterator begin, double limit) {
 }  // namespace
 
 std::size_t order_of(std::size_t samples, int per_mille) {
-  check(samples >= 1 && per_mille >= 1 && per_mille <= 1000, "a percentile lies inside a sample");
+  check(samples >= 1 && per_mille >= 1 && per_mille <= 1000,
+        "a percentile needs at least one sample and lies between 1 and 1000 per mille");
   return (samples * static_cast<std::size_t>(per_mille) + 999) / 1000;
 }
 

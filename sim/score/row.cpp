@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/formats/measured_time.h"
+#include "model/text/counted.h"
 #include "model/text/suggest.h"
 
 namespace commfuse::score {
@@ -35,7 +36,8 @@ Row::Row(const Table& table, std::size_t row)
   if (const std::string_view mistake = table.quote_fault(row); !mistake.empty()) {
     fault(std::string(mistake));
   } else if (!whole_row_) {
-    fault(fmt::format("the row has {} of {} columns{}", table.cells_of(row), table.header().size(),
+    fault(fmt::format("the row has {}, but the header has {}{}", counted(table.cells_of(row), "cell"),
+                      counted(table.header().size(), "column"),
                       table.cells_of(row) < table.header().size() ? "; it is truncated" : ""));
   }
 }
@@ -73,7 +75,7 @@ double Row::amount(const Column& column) {
   if (cell.empty()) {
     fault(fmt::format("{} is missing", column.name));
   } else if (value) {
-    fault(fmt::format("{} is {}; a measurement is a number above 0", column.name, cell));
+    fault(fmt::format("{} is {}; a measurement must be a finite number above 0", column.name, cell));
   } else {
     fault(fmt::format(
         "{} is {}, which is not a number{}", column.name, in_quotes(cell),

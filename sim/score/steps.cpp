@@ -442,7 +442,8 @@ double first_amount(Row& row, const Column& column) {
   if (std::isfinite(*first) && *first > 0.0) {
     return *first;
   }
-  row.fault(fmt::format("{} is {}; a measurement is a number above 0", column.name, in_quotes(row.text(column))));
+  row.fault(
+      fmt::format("{} is {}; a measurement must be a finite number above 0", column.name, in_quotes(row.text(column))));
   return 1.0;
 }
 

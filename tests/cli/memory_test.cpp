@@ -44,8 +44,8 @@ TEST_P(LayerMemory, WarningIsInTheFirstLineAndInTheRow) {
   const json row = json::parse(rows.out).front();
   const double needed = row.at("buffer_bytes").get<double>() / 1e9;
   ASSERT_GT(needed, 48.0);
-  const std::string sentence =
-      fmt::format("a GPU needs {:.2f} GB and one of l40s-pcie has 48.00 GB, so use more ranks or fewer tokens", needed);
+  const std::string sentence = fmt::format(
+      "a GPU needs {:.2f} GB, but l40s-pcie has 48.00 GB per GPU, so use more ranks or fewer tokens", needed);
   EXPECT_EQ(row.at("warnings").get<std::string>().substr(0, 15 + sentence.size()), "out of memory: " + sentence);
 
   const Outcome table = run_program(command);
@@ -97,8 +97,9 @@ TEST(Memory, WarningIsTheFirstLineOfADecodingStep) {
       "--strategy serial");
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_TRUE(begins(table.out)) << table.out;
-  EXPECT_NE(first_sentence(table.out).find("one of h100-sxm has 80.00 GB, so use more tensor ranks, fewer sequences"),
-            std::string::npos)
+  EXPECT_NE(
+      first_sentence(table.out).find("but h100-sxm has 80.00 GB per GPU, so use more tensor ranks, fewer sequences"),
+      std::string::npos)
       << table.out;
 }
 

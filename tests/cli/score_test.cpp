@@ -76,7 +76,7 @@ TEST_F(ScoreCommand, FaultyRowsAreNamedOnStderrAndTheExitCodeIs3) {
   const std::string path = write("bad.csv", std::string(good) + "H100,bf16,4096,4096,4096,NaN\n");
   const Outcome outcome = run_program("commfuse-sim score --data " + path);
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_EQ(outcome.err, path + ":3: time_us is NaN; a measurement is a number above 0\n");
+  EXPECT_EQ(outcome.err, path + ":3: time_us is NaN; a measurement must be a finite number above 0\n");
   EXPECT_NE(outcome.out.find("bad.csv"), std::string::npos);
 }
 

@@ -146,7 +146,8 @@ StepRow prefill_with_cache(std::int64_t batch, double cache_gb) {
 }
 
 constexpr const char* largest_prefill =
-    "Out of memory in 2 of 3 rows: a GPU needs up to 120.00 GB and one of h has 80.00 GB, so use more tensor ranks or "
+    "Out of memory in 2 of 3 rows: a GPU needs up to 120.00 GB, but h has 80.00 GB per GPU, so use more tensor ranks "
+    "or "
     "fewer tokens.";
 
 TEST(StepTable, TheLargestNeedOfAPrefillDoesNotDependOnTheOrderOfRows) {
@@ -162,7 +163,7 @@ TEST(StepTable, ReadsTheNeedOfAPrefillWithoutMemoryColumnsFromItsWarning) {
     StepRow without_columns;
     without_columns.add("warnings",
                         "out of memory: a GPU needs " + needed +
-                            " GB and one of h has 80.00 GB, so use more tensor ranks or fewer tokens; late");
+                            " GB, but h has 80.00 GB per GPU, so use more tensor ranks or fewer tokens; late");
     return without_columns;
   };
   StepRow small;

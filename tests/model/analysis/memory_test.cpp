@@ -12,8 +12,9 @@ std::string warning_of(double needed) {
 }
 
 TEST(MemoryWarning, HasBothNumbersAndARemedy) {
-  EXPECT_EQ(warning_of(130.254),
-            "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens");
+  EXPECT_EQ(
+      warning_of(130.254),
+      "out of memory: a GPU needs 130.25 GB, but h100-sxm has 80.00 GB per GPU, so use more ranks or fewer tokens");
   EXPECT_TRUE(is_memory_warning(warning_of(130.0)));
   EXPECT_FALSE(is_memory_warning("m is 131072, and the fit saw 1 to 65536"));
 }
@@ -23,7 +24,7 @@ TEST(LargestNeed, IsTheNeedOfASingleRow) {
   need.add(130.254, warning_of(130.254));
   EXPECT_EQ(
       need.sentence(),
-      "Out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens.");
+      "Out of memory: a GPU needs 130.25 GB, but h100-sxm has 80.00 GB per GPU, so use more ranks or fewer tokens.");
 }
 
 TEST(LargestNeed, CountsTheRowsThatDoNotFitAndTakesTheLargest) {
@@ -33,7 +34,7 @@ TEST(LargestNeed, CountsTheRowsThatDoNotFitAndTakesTheLargest) {
   need.add(101.0, warning_of(101.0));
   need.add(95.0, warning_of(95.0));
   EXPECT_EQ(need.sentence(),
-            "Out of memory in 3 of 4 rows: a GPU needs up to 101.00 GB and one of h100-sxm has 80.00 GB, so use more "
+            "Out of memory in 3 of 4 rows: a GPU needs up to 101.00 GB, but h100-sxm has 80.00 GB per GPU, so use more "
             "ranks or fewer tokens.");
 }
 

@@ -159,12 +159,12 @@ TEST(Score, FaultyRowsAreReportedAndTheRestIsScored) {
   ASSERT_EQ(score.faults.size(), 4U);
   EXPECT_EQ(score.fault_count, 4);
   EXPECT_EQ(score.faults[0].line, 4);
-  EXPECT_EQ(score.faults[0].reason, "time_us is nan; a measurement is a number above 0");
-  EXPECT_EQ(score.faults[1].reason, "time_us is -4; a measurement is a number above 0");
+  EXPECT_EQ(score.faults[0].reason, "time_us is nan; a measurement must be a finite number above 0");
+  EXPECT_EQ(score.faults[1].reason, "time_us is -4; a measurement must be a finite number above 0");
   EXPECT_NE(score.faults[2].reason.find("0.04 us was measured"), std::string::npos) << score.faults[2].reason;
   EXPECT_NE(score.faults[2].reason.find("is it in another unit?"), std::string::npos);
   EXPECT_EQ(score.faults[3].line, 8);
-  EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is truncated");
+  EXPECT_EQ(score.faults[3].reason, "the row has 3 cells, but the header has 6 columns; it is truncated");
 }
 
 TEST(Score, AWrongHeaderIsReportedAndNothingIsScored) {
@@ -808,7 +808,7 @@ TEST(Score, TheFirstOfTwoNumbersOfARecipeIsCheckedLikeASingleOne) {
   ASSERT_EQ(score.faults.size(), 3U);
   EXPECT_EQ(score.faults[0].reason, "tp is '0 (1)', whose first number is not a whole number from 1 to 32768");
   EXPECT_EQ(score.faults[1].reason, "pp is '1.5 (2)', whose first number is not a whole number from 1 to 32768");
-  EXPECT_EQ(score.faults[2].reason, "tokens_s_gpu is '0 (1)'; a measurement is a number above 0");
+  EXPECT_EQ(score.faults[2].reason, "tokens_s_gpu is '0 (1)'; a measurement must be a finite number above 0");
 }
 
 TEST(Score, TheFirstOfTwoNumbersSaysWhetherARecipeShardsWeights) {

@@ -58,14 +58,14 @@ TEST(ScoreTable, AHeaderReportsItsMistakesWithTheLine) {
 
 TEST(ScoreTable, ARowReportsItsMistakes) {
   EXPECT_EQ(fault_of_time("8,1.5"), "");
-  EXPECT_EQ(fault_of_time("8,nan"), "time_us is nan; a measurement is a number above 0");
-  EXPECT_EQ(fault_of_time("8,-3"), "time_us is -3; a measurement is a number above 0");
-  EXPECT_EQ(fault_of_time("8,0"), "time_us is 0; a measurement is a number above 0");
-  EXPECT_EQ(fault_of_time("8,inf"), "time_us is inf; a measurement is a number above 0");
+  EXPECT_EQ(fault_of_time("8,nan"), "time_us is nan; a measurement must be a finite number above 0");
+  EXPECT_EQ(fault_of_time("8,-3"), "time_us is -3; a measurement must be a finite number above 0");
+  EXPECT_EQ(fault_of_time("8,0"), "time_us is 0; a measurement must be a finite number above 0");
+  EXPECT_EQ(fault_of_time("8,inf"), "time_us is inf; a measurement must be a finite number above 0");
   EXPECT_EQ(fault_of_time("8,"), "time_us is missing");
   EXPECT_EQ(fault_of_time("8,1.2ms"), "time_us is '1.2ms', which is not a number (the column is in us)");
-  EXPECT_EQ(fault_of_time("8"), "the row has 1 of 2 columns; it is truncated");
-  EXPECT_EQ(fault_of_time("8,1,2"), "the row has 3 of 2 columns");
+  EXPECT_EQ(fault_of_time("8"), "the row has 1 cell, but the header has 2 columns; it is truncated");
+  EXPECT_EQ(fault_of_time("8,1,2"), "the row has 3 cells, but the header has 2 columns");
   EXPECT_EQ(fault_of_time("\"8\",\"1.5\" "), "");
   EXPECT_EQ(fault_of_time("8,\"1\"5"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
   EXPECT_EQ(fault_of_time("\"8\" x,1"), "text follows the closing quote of a cell; enclose the whole cell in quotes");
