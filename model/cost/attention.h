@@ -16,7 +16,7 @@
 //
 // FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles start as
 // SMs become free, and queries and output move while tiles run (the fourth root of both). A sequence of more than
-// `unsplit keys` whose tiles are fewer than 0.8 of the SMs has its keys split: a score takes `split cost` times as
+// `unsplit keys` with fewer tiles than 0.8 times the SMs has its keys split: a score takes `split cost` times as
 // long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences but one
 // are short.
 //
@@ -38,7 +38,7 @@ namespace commfuse {
 /// Widest heads for which kernels have times of their own.
 inline constexpr std::int64_t narrow_head = 64;
 
-/// Size of the attention in one rank's heads. `seq` is the number of query rows per sequence, and of keys.
+/// Size of the attention in one rank's heads. `seq` is the number of query rows, and of keys, per sequence.
 struct AttentionSize {
   std::int64_t batch = 1;
   std::int64_t seq = 1;
@@ -84,8 +84,8 @@ struct QueryRows {
   double beyond = 0.0;       // queries with a second edge of the mask, behind the window
 };
 
-/// Returns the time for some of the query rows. Parts take no less time than the whole: every part has its overhead and
-/// its longest tile, and reads its keys again.
+/// Returns the time for some of the query rows. Parts together take no less time than the whole, because every part has
+/// its overhead and its longest tile, and reads its keys again.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms);
 
 /// Returns the time of attention as three kernels: the GEMM of queries and keys, a softmax that reads and writes every

@@ -35,10 +35,10 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // NVIDIA/nccl src/graph/tuning.cc (base and latency per ring step). This project adds the own copy, which makes groups
 // of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the largest chunk.
 //
-// A ring with a fill size counts a share below it as the fill size, down to a `ctas`-th of it: in that range NCCL uses
-// more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. `channels` grows in
-// that range from 1 to `ctas`; each additional channel must be started and waited for. With LL, larger shares count as
-// they are. With other protocols the transition is smooth: the fourth root of share^4 + fill size^4 counts.
+// If a ring has a fill size, a share between a `ctas`-th of it and the whole is priced as the fill size: in that range
+// NCCL uses more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. There
+// `channels` grows from 1 to `ctas`; each additional channel must be started and waited for. With LL, larger shares are
+// priced as they are. With other protocols the transition is smooth: (share^4 + fill size^4)^(1/4) counts.
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
 // its parameters price it. The times in the switch (NVLS), and across nodes by a tree, are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bound of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a mistake in
-// this program, whichever part computed it. docs/decisions/0042 defines the capacity and what the bound omits.
+// Lower bound on the time of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a
+// mistake in this program, whichever part computed it. docs/decisions/0042 defines the capacity and what the bound
+// omits.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace commfuse {
 
-/// Least time of a program's bytes, and the wire that takes it.
+/// Least time to move a program's bytes, and the wire that needs it.
 struct Cut {
   double seconds = 0.0;
   double rounding = 0.0;  ///< largest sum of the rounding of all ops, in seconds

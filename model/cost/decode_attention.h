@@ -7,8 +7,8 @@
 //   traffic = (keys and values of all sequences + queries and output) bytes / rate
 //   ramp    = memory ramp x min(1, traffic bytes / L2 bytes)
 //
-// Kernels split the keys of a head over several blocks until every SM has one (Dao et al., "Flash-Decoding", 2023), at
-// least 256 keys each and at most `most parts`. The rate is the smaller of the HBM bandwidth x efficiency and what the
+// Kernels split the keys of a head over at most `most parts` blocks of at least 256 keys, until every SM has a block
+// (Dao et al., "Flash-Decoding", 2023). The rate is the smaller of the HBM bandwidth x efficiency and what the
 // SMs with a block can load. A packed block multiplies all query heads that share keys with them in the matrix units;
 // an unpacked block processes one head in the vector units, so its FLOPs at `vector rate` join the sum. A single query
 // head per key head, or more than `most packed`, leaves only the unpacked kernel; otherwise the faster kernel runs.

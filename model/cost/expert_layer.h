@@ -9,9 +9,9 @@
 //   compute = tiles x 2 x 64 x 128 x (inner extent + loop start) / (dense peak x matrix share)
 //
 // Each expert rounds its rows up to tiles of 64 x 128. The rate is the smaller of HBM bandwidth x efficiency and what
-// an SM for every 128 columns of every expert hit can load. All tokens of the GPUs that share the experts are sorted,
-// and a token's output is written even if all its experts are on other GPUs. With uneven loads, compute is multiplied
-// by `uneven time`.
+// the SMs can load with one SM per 128 columns of every expert hit. All tokens of the GPUs that share the experts are
+// sorted, and a token's output is written even if all its experts are on other GPUs. With uneven loads, compute is
+// multiplied by `uneven time`.
 //
 // Balanced loads are those of aiconfigurator's tables: token after token takes the next experts. Uneven loads follow a
 // power law, and the GPU is the one with the most tokens (`expert_load`).
@@ -48,7 +48,7 @@ struct ExpertLoad {
 
 ExpertLoad expert_load(const ExpertLayerSize& size);
 
-/// Returns the load with the tiles of experts that have equal shares of its rows.
+/// Returns the load with the number of tiles that its experts need if they share its rows equally.
 ExpertLoad with_tiles(ExpertLoad load);
 
 /// Returns the fitted parameters for this dtype; null if there are none or the accelerator lacks the dtype.

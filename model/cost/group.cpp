@@ -183,7 +183,7 @@ Duration Group::all_to_all(Bytes total) const {
     slowest = std::max(slowest, all_to_all_time(*wires, ranks, total, spread));
   }
   if (wires->all_to_all != nullptr) {
-    // A file's rates were measured over some layout; another one may load its NICs more.
+    // A file's rates were measured over some layout; another layout may load its NICs more.
     const double on_the_wires = static_cast<double>(total.count) * least_to_all;
     slowest = std::max(slowest, op_time(on_the_wires, "an all-to-all across nodes"));
   }

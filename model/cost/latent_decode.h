@@ -11,15 +11,15 @@
 //   ramp    = memory ramp x min(1, traffic bytes / L2 bytes)
 //
 // A block multiplies up to 64 heads with their keys in the matrix units, whose tiles have as many rows even for fewer
-// heads. Kernels split the keys of a sequence over several blocks until every SM has one, at least 256 keys each and at
-// most `most parts`. Every part beyond the first writes its output in 32 bits, and the join reads it. On Blackwell,
+// heads. Kernels split the keys of a sequence over at most `most parts` blocks of at least 256 keys, until every SM has
+// a block. Every part beyond the first writes its output in 32 bits, and the join reads it. On Blackwell,
 // TensorRT-LLM runs blocks of 16 heads if there are at most 32; where `reread` is above 0, such blocks are assumed, and
 // each block beyond the first reads `reread` of the keys from the HBM again. The other blocks of a sequence find the
 // keys in the L2. The ramp is as in decode_attention.h.
 //
-// Without a fit, the formula is the overhead of prefill + the longer of memory-bound traffic and the GEMMs at the share
-// of the peak that prefill reaches (DeepSeek-AI, FlashMLA, reports 80% of the bandwidth and 67% of the peak of an
-// H800). All of it is a prior, as it is for keys that heads do not share.
+// Without a fit, and for keys that heads do not share, the formula is the overhead of prefill + the longer of
+// memory-bound traffic and the GEMMs at the share of the peak that prefill reaches (DeepSeek-AI, FlashMLA, reports 80%
+// of the bandwidth and 67% of the peak of an H800). All of it is a prior.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 //
 // e counts elements. A conversion reads 2 bytes and writes 1; finding the scale reads 2. The L2 keeps input and output
 // from one call to the next while they fit into a share of it. The blocks are those of TensorRT-LLM
-// (cpp/tensorrt_llm/common/cudaFp8Utils.cu, 2026): a block of a conversion has 2,048 elements until there are 65,536
-// blocks; a block that finds the scale has 1,024 until there are 1,024, and joins its greatest value with an atomic
+// (cpp/tensorrt_llm/common/cudaFp8Utils.cu, 2026). A conversion uses one block per 2,048 elements, up to 65,536 blocks.
+// Finding the scale uses one block per 1,024 elements, up to 1,024 blocks; each block merges its maximum with an atomic
 // operation.
 #pragma once
 
@@ -29,7 +29,7 @@ struct QuantizationSize {
   std::int64_t rows = 1;
   std::int64_t width = 1;
   QuantizationPart part = QuantizationPart::conversion;
-  DType dtype = DType::fp8;  ///< Dtype of the output; no fit covers another one.
+  DType dtype = DType::fp8;  ///< Dtype of the output. Only fp8 has fitted parameters.
 };
 
 /// Returns the bytes read and written, at most 2^62.
@@ -39,7 +39,7 @@ Bytes quantization_traffic(const QuantizationSize& size);
 const Quantization* quantization_of(const Accelerator& accelerator, DType dtype);
 
 /// Returns the time on all SMs; for QuantizationPart::scale, what finding the scale adds. Requires fitted parameters.
-/// Throws ConfigError if it takes longer than any run.
+/// Throws ConfigError if it exceeds `longest_op_seconds`.
 Duration quantization_time(const Accelerator& accelerator, const QuantizationSize& size);
 
 }  // namespace commfuse

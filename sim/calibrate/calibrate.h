@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns measurements into a hardware file that extends another one.
+// Turns measurements into a hardware file that extends another.
 #pragma once
 
 #include <string>

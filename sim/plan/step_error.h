@@ -37,7 +37,7 @@ struct ModelError {
 
 /// Returns the value in the plan file, or the error on measured steps. Without a framework, no measured step ran the
 /// plan's schedules, and the error is at least 0.13: 1.48 times 8.9%, the median error of nine Megatron-Core steps on
-/// H100 that were predicted without the settings of their framework. With these settings it is 5.8%
+/// H100 that were predicted without the settings of their framework. With these settings it is 4.6%
 /// (docs/accuracy.md, mcore_h100_weak_scaling.csv).
 ModelError model_error_of(const PlanFile& file, const Transformer& model, const LayoutTerms& terms);
 

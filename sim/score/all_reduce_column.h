@@ -9,7 +9,7 @@
 
 namespace commfuse::score {
 
-/// Kind of such rows in the key that selects held-back rows (model/fit/holdout.h).
+/// Kind of these rows in the key that selects held-out rows (model/fit/holdout.h).
 inline constexpr std::string_view custom_all_reduce_kind = "custom_all_reduce";
 
 /// The reason for skipping rows with other kernels.

@@ -18,8 +18,8 @@ struct HeldOutTime {
   double stated_error = 0.0;  ///< Standard error of ln(predicted) from parameters of the machine and of the fit.
 };
 
-/// Returns the residual on generations with measurements: the root of the mean square of the implementation's sources,
-/// together with that of one more source, which errs like the sources of all implementations.
+/// Returns the residual on generations with measurements: the root mean square error of the implementation's sources
+/// and one more source, which errs like the sources of all implementations.
 double residual_where_measured(std::size_t implementation, std::span<const HeldOutTime> times);
 
 /// Returns the residual on other generations. Split conformal prediction, with sources as draws: the smallest residual

@@ -194,7 +194,7 @@ std::string mistake_in_header(const Table& table) {
     std::copy_if(kind.columns.begin(), kind.columns.end(), std::back_inserter(missing),
                  [&](std::string_view name) { return !table.column(name).exists(); });
     if (kind.columns.size() >= 4 && missing.size() == 1 && !kind.name.empty()) {
-      std::vector<std::string_view> others;  // a column that the kind needs is no misspelling of another one
+      std::vector<std::string_view> others;  // a column that the kind needs is not a misspelling of another column
       std::copy_if(header.begin(), header.end(), std::back_inserter(others), [&](std::string_view name) {
         return std::find(kind.columns.begin(), kind.columns.end(), name) == kind.columns.end();
       });

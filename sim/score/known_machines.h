@@ -33,12 +33,12 @@ class KnownMachines {
   /// Uses only `machines`. Machines with several nodes count as clusters.
   explicit KnownMachines(std::vector<Machine> machines);
 
-  /// Leaves out all machines but those of these names, which are machines of one node. Clusters stay, because
-  /// over_nodes() finds them by their nodes. Without names, nothing is left out.
+  /// Keeps only the machines with these names, each of one node. Without names, nothing is left out. Clusters stay for
+  /// over_nodes(), which finds them by their nodes.
   void keep_only(std::vector<std::string> names) { kept_ = std::move(names); }
 
-  /// Returns the machine, or if keep_only() leaves it out, nothing with the reason. A cluster stays with the hardware
-  /// of its nodes.
+  /// Returns the machine, or nothing with the reason if keep_only() leaves it out. A cluster is kept if the hardware of
+  /// its nodes is.
   [[nodiscard]] FoundMachine unless_left_out(const Machine& machine) const;
 
   /// Finds the machine that a cell of a table names. Each word of the cell must belong to the machine's name, be its

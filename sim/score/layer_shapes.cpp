@@ -125,7 +125,7 @@ class Layers {
       Duration price{};
       try {
         price = estimate_gemm(accelerator, size, accelerator.sms).time;
-      } catch (const ConfigError& error) {  // it takes longer than any run
+      } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
         return tally_.skip(error.what());
       }
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};

@@ -66,7 +66,7 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
     double gemm_us = 0.0;
     try {
       gemm_us = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
-    } catch (const ConfigError& error) {  // it takes longer than any run
+    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
       tally.skip(error.what());
       continue;
     }

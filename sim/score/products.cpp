@@ -112,7 +112,7 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     double predicted = 0.0;
     try {
       predicted = predicted_us(*parsed.machine, parsed.size);
-    } catch (const ConfigError& error) {  // it takes longer than any run
+    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
       tally.skip(error.what());
       continue;
     }

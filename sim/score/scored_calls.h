@@ -3,7 +3,7 @@
 //
 // A kind of kernel is a type with these static members:
 //   Columns                    reads a row: `hw` and size(Row&)
-//   has_frameworks             the comment on the software chooses among machines that differ in it
+//   has_frameworks             whether the comment on the software selects the machine
 //   group(hw, size)            the key that chooses the held-out rows
 //   why_not(columns, row, size, machine)  why the machine does not price the row; empty if it does
 //   part(size), interval_kind(size)       names in the score: of the row's part, and of its intervals
@@ -53,7 +53,7 @@ void score_calls(const Table& table, Context& context, Tally& tally) {
     double predicted = 0.0;
     try {
       predicted = price_us(*match.machine);
-    } catch (const ConfigError& error) {  // it takes longer than any run
+    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
       tally.skip(error.what());
       continue;
     }

@@ -23,7 +23,7 @@ void remove_issue_cost(Link& link) {
   link.collective.issue_cost.value = Duration::zero();
 }
 
-/// A step lasts far longer than a burst, so all its GEMMs run at the sustained share of power.
+/// A step lasts far longer than a burst, so all its GEMMs run at the sustained efficiency.
 void heat(MatrixUnit& unit) {
   unit.gemm.burst_efficiency.value *= unit.gemm.sustained_share.value;
   unit.gemm.sustained_share.value = 1.0;
@@ -218,7 +218,7 @@ void SiteTimes::prefer(SitePoint point, const SiteTime& schedule) {
 }
 
 SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> strategies) {
-  check(!strategies.empty(), "the fastest strategy is chosen from at least one");
+  check(!strategies.empty(), "the fastest strategy needs at least one candidate");
   point.strategy = nullptr;
   if (const auto preferred = preferred_.find(key_of(point)); preferred != preferred_.end()) {
     return preferred->second;

@@ -60,7 +60,7 @@ struct Stream {
   /// Adds work that only the host does.
   void add_host(Duration issue) { host = counted(host + issue); }
 
-  /// Returns this sequence followed by another one.
+  /// Returns this sequence followed by `next`.
   [[nodiscard]] Stream then(const Stream& next) const {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
