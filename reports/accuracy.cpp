@@ -34,8 +34,8 @@ std::string gain(const Errors& errors, const Errors& unpenalised, double ErrorSu
                                : "-";
 }
 
-/// Formats "2.6, 8.3 | 4.2, 32.0 | 39%, 74%": the errors of the model, the errors without a penalty, and the
-/// reductions.
+/// Returns the errors of the model, the errors without a penalty, and the reductions, such as "2.6, 8.3 | 4.2, 32.0 |
+/// 39%, 74%".
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& unpenalised) {
   const ErrorSummary with_penalty = summary_of(errors);
   const ErrorSummary without_penalty = summary_of(unpenalised);

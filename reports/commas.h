@@ -8,7 +8,7 @@
 
 namespace commfuse::reports {
 
-/// Formats "1,000,000" and "-12,345"; below ten thousand without a comma, as in years and counts of GPUs.
+/// Formats a number as "1,000,000" or "-12,345"; below ten thousand without a comma, as in years and counts of GPUs.
 std::string with_commas(std::int64_t count);
 inline std::string size_with_commas(std::size_t count) { return with_commas(static_cast<std::int64_t>(count)); }
 

@@ -29,14 +29,15 @@ double ratio(const ResultRow& slower, const ResultRow& faster) {
   return to_seconds(makespan_of(slower)) / to_seconds(makespan_of(faster));
 }
 
-/// Formats "8.2% less time than sliced".
+/// Returns how much less time `fastest` takes than `row`, whose name is `name`: "8.2% less time than sliced".
 std::string saved(const ResultRow& row, const ResultRow& fastest, const std::string& name) {
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// Formats " fused_kernel (bound) takes 7.6% less than commfuse.": the lowest bound below the fastest row that can win.
-/// Returns an empty string without a bound, or if the bound is above that row: a bound may run an attention core
-/// without any communication, and a machine's file may contradict itself (wires faster than their nominal rate).
+/// Returns a sentence about the lowest bound below the fastest row that can win, such as " fused_kernel (bound) takes
+/// 7.6% less than commfuse." Returns an empty string without a bound, or if the bound is above that row: a bound may
+/// run an attention core without any communication, and a machine's file may contradict itself (wires faster than their
+/// nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
@@ -83,9 +84,9 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
-/// Formats " (90% interval -7 to 40%; 88% sure)": the interval of the saving of a row that takes `times` as long as
-/// the baseline, or of the loss if it takes longer. `sure` is " (88% sure)". Returns `sure` unchanged if it has another
-/// form, or if the row has no error.
+/// Adds to `sure`, such as " (88% sure)", the interval of the saving of a row that takes `times` as long as the
+/// baseline, or of the loss if it takes longer: " (90% interval -7 to 40%; 88% sure)". Returns `sure` unchanged if it
+/// has another form, or if the row has no error.
 std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
   if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;

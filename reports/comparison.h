@@ -51,7 +51,7 @@ class VerdictCount {
  public:
   /// Adds the names of the rows in front: one name wins, several tie.
   void add(std::vector<std::string> front);
-  /// Formats "commfuse wins 9, 4 tie (commfuse and sliced 3; serial and sliced 1)".
+  /// Returns the count as text, such as "commfuse wins 9, 4 tie (commfuse and sliced 3; serial and sliced 1)".
   [[nodiscard]] std::string in_words() const;
 
  private:

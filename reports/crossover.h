@@ -50,7 +50,7 @@ class FastestPoints {
 
 /// Formats the value at which the winner changes, in the style of its axis: "3.1K". Requires crossing.at.
 std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
-/// Formats "sliced below about 3.1K, commfuse above (between 2K and 4K)".
+/// Describes a crossing, such as "sliced below about 3.1K, commfuse above (between 2K and 4K)".
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
 /// Formats the values at `place` of all varying axes except `omitted`: "ranks 8, links x2"; empty if no other axis
 /// varies.
@@ -58,7 +58,7 @@ std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAx
 /// Formats the setting, then ranks and links that do not vary, without links at the machine's own rate: "..., ranks 8,
 /// links x2".
 std::string heading_of(const CrossoverMap& map);
-/// Formats "links x2" or "seq 4K".
+/// Formats a value of an axis, such as "links x2" or "seq 4K".
 std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t index);
 /// Returns names of two or more letters, such as "co", that distinguish the winners of a map, in the order of
 /// map.strategies.

@@ -28,8 +28,8 @@ std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 /// Returns whether the values of an axis are counts, which have digits in CSV and JSON.
 bool is_count(MapAxis axis) { return axis == MapAxis::seq || axis == MapAxis::ranks; }
 
-/// Formats "co 12/38": the winner, and the percentages of time that it saves against the next best strategy and against
-/// the baseline. Begins with "~" if another strategy ties.
+/// Formats a cell as "co 12/38": the winner, and the percentages of time that it saves against the next best strategy
+/// and against the baseline. Begins with "~" if another strategy ties.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";
@@ -129,7 +129,7 @@ std::string legend(const CrossoverMap& map, const VerdictRule& rule) {
                  "", "");
 }
 
-/// Formats "Of 12 points, commfuse wins 8, 4 tie (commfuse and sliced 4)."
+/// Returns a sentence such as "Of 12 points, commfuse wins 8, 4 tie (commfuse and sliced 4)."
 std::string count_in_words(const CrossoverMap& map) {
   VerdictCount count;
   for (const MapCell& cell : map.cells) {

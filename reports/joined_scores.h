@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the scores of several tables. Excludes degraded machines, which the model does not describe, and the project's
-// own tables where others contain their rows.
+// Joins the scores of several tables. Excludes tables of degraded machines, which the model does not describe. Excludes
+// the tables of configs/published if any other table is scored, because both may contain the same rows.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ std::vector<CoverageRow> coverage_rows(std::span<const TableScore> scores);
 
 using PairsByMachine = std::map<std::string, std::map<std::string, std::vector<JudgedPair>>>;
 
-/// Returns pairs by machine, then by the ways that they compare.
+/// Returns pairs by machine, then by JudgedPairs::ways (the two ways of doing the same work).
 PairsByMachine pairs_of(std::span<const TableScore> scores);
 std::vector<JudgedPair> merged_pairs(const std::map<std::string, std::vector<JudgedPair>>& by_ways);
 std::vector<JudgedPair> merged_pairs(const PairsByMachine& by_machine);
@@ -41,9 +41,9 @@ std::vector<Observation> observations_of(std::span<const TableScore> scores);
 /// Returns the rows that each fit read, by machine and key.
 std::vector<FitRows> fits_of(std::span<const TableScore> scores);
 
-/// Formats "69".
+/// Formats a fraction as a whole percentage, such as "69".
 std::string whole_percent(double fraction);
-/// Formats "69±3".
+/// Formats share and band in percent, such as "69±3".
 std::string with_band(const ObservedShare& observed);
 
 /// Returns an object with `share` and `band`.

@@ -26,7 +26,7 @@ constexpr std::size_t cell_width = 8;
 /// Returns how many sequence lengths fit side by side.
 std::size_t max_columns() { return (terminal_width() - label_width) / cell_width; }
 
-/// Formats "+21% " or "-12%~".
+/// Formats the row's saving against serial as "+21% ", or as "-12%~" if the verdict is close.
 std::string cell_of(const ResultRow& row, const ResultRow& serial, const VerdictRule& rule) {
   const PayVerdict verdict = pay_verdict(row, serial, row, rule);
   return fmt::format("{}%{}", with_sign(100.0 * verdict.saved, 0), verdict.pays == Pays::close ? "~" : " ");

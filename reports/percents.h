@@ -6,9 +6,9 @@
 
 namespace commfuse::reports {
 
-/// Formats "63.1", for columns and sentences that name the unit themselves.
+/// Formats a share as "63.1", for columns and sentences that name the unit themselves.
 std::string percent_digits(double share);
-/// Formats "+13.5%".
+/// Formats a share as "+13.5%".
 std::string signed_percent(double share);
 
 }  // namespace commfuse::reports

@@ -52,7 +52,7 @@ std::string unusual(const StepRow& row) {
   return text + unusual_kernels(row) + unusual_run_settings(row);
 }
 
-/// Formats "8 tensor x 4 pipeline", "2 tensor x 4 context in a ring"; a single degree as "1 tensor".
+/// Formats a layout as "8 tensor x 4 pipeline" or "2 tensor x 4 context in a ring"; a single degree as "1 tensor".
 std::string layout_in_words(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
   for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {

@@ -57,7 +57,7 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 /// Returns true for a row of a bound strategy whose time another schedule may beat.
 bool is_no_bound(const ResultRow& row);
 
-/// Formats "sliced (k=4)".
+/// Returns the strategy and its parameters, such as "sliced (k=4)".
 std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
@@ -66,9 +66,9 @@ std::string short_label(const ResultRow& row, Rows rows);
 /// nothing to compare. Rows of one point need not be adjacent.
 std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule);
 
-/// Formats "91%" or "over 99%": the model cannot be more certain.
+/// Formats a probability as "91%", or as "over 99%", because the model cannot be more certain.
 std::string probability_in_words(double probability);
-/// Formats " (91% sure)", which follows the winner, or ", probability unknown (--uncertainty off)".
+/// Formats the text that follows the winner as " (91% sure)", or as ", probability unknown (--uncertainty off)".
 std::string sure_in_words(const std::optional<double>& probability);
 
 /// Returns false for a bound, if the point has other results.

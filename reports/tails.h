@@ -13,8 +13,8 @@ namespace commfuse::reports {
 /// the order of comparison_table. A block states its settings if the rows have several.
 std::string tails_table(std::span<const ResultRow> rows);
 
-/// Names the lowest p99 among the rows of one point that can win, and states whether the samples suffice to tell.
-/// Requires a row that can win and has tails.
+/// Names the lowest p99 among the rows of one point that can win, and states whether there are enough samples to be
+/// sure. Requires a row that can win and has tails.
 std::string tail_verdict(std::span<const ResultRow> rows);
 
 }  // namespace commfuse::reports

@@ -45,7 +45,7 @@ std::string_view colour_of(Purpose purpose) {
   return "white";
 }
 
-/// Formats "; to 3, from 1"; empty for a command without peers.
+/// Returns the peers of a command, such as "; to 3, from 1"; empty for a command without peers.
 std::string peers_of(const Command& command) {
   std::string text = command.target < 0 ? "" : fmt::format("to {}", command.target);
   if (command.source >= 0) {

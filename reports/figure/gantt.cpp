@@ -263,8 +263,8 @@ std::string Gantt::title() const {
                      unit.text(second.parts.exposed));
 }
 
-/// Formats "exposed 12.0 = head 10.0 + bubble 2.0": the parts that exist; `local` lies inside the gaps and is
-/// subtracted.
+/// Formats the sum of the parts that exist as "exposed 12.0 = head 10.0 + bubble 2.0"; `local` lies inside the gaps and
+/// is subtracted.
 std::string Gantt::split(const Panel& panel) const {
   const Breakdown& parts = panel.parts;
   std::string sum;

@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// Formats "836.2 ms", with three decimals for decoding. Requires a result.
+/// Formats the row's time as "836.2 ms", with three decimals for decoding. Requires a result.
 std::string model_time_text(const StepRow& row);
 
 /// Draws a bar for each strategy of one plan: the four parts of a training step, else the time. Requires a row with a

@@ -22,7 +22,7 @@ constexpr double tera = 1e12;
 double intensity(const RoofedGemm& product) { return product.work.count / static_cast<double>(product.traffic.count); }
 double rate(const RoofedGemm& product) { return product.work.count / to_seconds(product.time); }
 
-/// Formats "989", "728.4", or "0.02" on machines far below 1 TFLOP/s.
+/// Formats a rate in TFLOP/s as "989" or "728.4", and as "0.02" far below 1 TFLOP/s.
 std::string in_tera(double rate, int decimals) {
   return rate < tera ? fmt::format("{:.2g}", rate / tera) : fmt::format("{:.{}f}", rate / tera, decimals);
 }

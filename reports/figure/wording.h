@@ -24,15 +24,15 @@ class TimeUnit {
   TimeScale scale_;
 };
 
-/// Formats "63.1%".
+/// Formats a share as "63.1%".
 std::string percent(double share);
-/// Formats "commfuse (ring)".
+/// Returns the strategy and its parameters, such as "commfuse (ring)".
 std::string label_of(const ResultRow& row);
 /// Replaces the hyphen of "-1.8" by the minus sign (U+2212) of maps and texts.
 std::string with_minus(std::string number);
 /// Sets text of the terminal for a page: " 43 us" with \u00b5s, " -14" with a minus sign.
 std::string for_page(std::string_view text);
-/// Formats "ranks 8, seq 32K".
+/// Returns the point of a row, such as "ranks 8, seq 32K".
 std::string point_of(const ResultRow& row);
 /// Returns whether the point could be run; rows of infeasible points have no time.
 bool has_result(const ResultRow& row);

@@ -52,7 +52,7 @@ std::string joined(std::span<const std::string> values, std::size_t limit) {
   return values.size() > limit ? fmt::format("{} and {} more", text, values.size() - limit) : text;
 }
 
-/// Formats "2, 4, 8"; many counts as the smallest and the largest: "1K to 128K (8 values)".
+/// Lists values as "2, 4, 8"; many values by the smallest and the largest: "1K to 128K (8 values)".
 std::string ends_of(std::span<const std::string> values) {
   constexpr std::size_t max_listed = 5;
   if (values.size() <= max_listed) {
@@ -67,7 +67,7 @@ std::string counted_with_commas(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(static_cast<std::int64_t>(count)), noun, count == 1 ? "" : "s");
 }
 
-/// Formats "llama-3.1-8b and llama-3.1-70b"; more than three as "20 models".
+/// Lists values as "llama-3.1-8b and llama-3.1-70b"; more than three as "20 models".
 std::string named_or_counted(const std::vector<std::string>& values, std::string_view noun) {
   constexpr std::size_t max_named = 3;
   return values.size() <= max_named ? names_in_words(values) : counted_with_commas(values.size(), noun);

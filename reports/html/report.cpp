@@ -231,8 +231,8 @@ std::string Page::place_in_words(const ResultRow& row) const {
   return fmt::format("{} of {} {} on {}", place, row.model, row.scope, machine_in_words(row));
 }
 
-/// Formats "Overlap saves 22.9% of serial's time at ranks 8, seq 32K" for ideal schedules, whose verdict compares them
-/// with each other.
+/// Returns a sentence such as "Overlap saves 22.9% of serial's time at ranks 8, seq 32K." about ideal schedules, whose
+/// verdict compares them with each other.
 std::string saving_in_words(const PayVerdict& verdict, std::string_view where, std::string_view interval) {
   const std::string share = percent(std::abs(verdict.saved));
   return fmt::format("Overlap {} at {}{}{}.",
@@ -273,7 +273,7 @@ bool Page::is_studied(const ResultRow& row) const {
   return point_of(studied) == point_of(row) && setting_title(studied) == setting_title(row);
 }
 
-/// Formats " (90% interval: 15.2% to 29.9%)" of the saving at this point; empty if it is unknown.
+/// Formats the interval of the saving at this point as " (90% interval: 15.2% to 29.9%)"; empty if it is unknown.
 std::string Page::interval_at(const ResultRow& row) const {
   if (!input_.study || !input_.study->saving || input_.study->runs.empty()) {
     return {};
