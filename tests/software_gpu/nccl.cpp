@@ -74,7 +74,7 @@ ncclResult_t refuse(ncclComm* comm, ncclResult_t why, std::string sentence) {
   return why;
 }
 
-/// Returns the communicator's state, as ncclCommEnsureReady() does; refuses a call while another one is in progress.
+/// Returns the communicator's state, as ncclCommEnsureReady() does; refuses a call while another is in progress.
 /// Requires the mutex.
 ncclResult_t ready(ncclComm* comm) {
   if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {

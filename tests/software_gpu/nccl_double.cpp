@@ -57,7 +57,7 @@ ncclResult_t misuse(const std::string& sentence) {
   return ncclInvalidUsage;
 }
 
-/// Returns the communicator's state, as ncclCommEnsureReady() does; a call while another one is in progress is misuse.
+/// Returns the communicator's state, as ncclCommEnsureReady() does; a call while another is in progress is misuse.
 ncclResult_t ready(const ncclComm* comm, const std::string& call) {
   if (comm == nullptr || !comm->alive) {
     return misuse(call + " on a communicator that is gone");

@@ -38,7 +38,7 @@ class Copier {
   virtual ~Copier() = default;
 
   [[nodiscard]] virtual int gpus() const = 0;
-  /// Returns true if kernels and copies of one GPU may access memory of another one.
+  /// Returns true if kernels and copies of one GPU may access the memory of another.
   [[nodiscard]] virtual bool reaches(int gpu, int other) const = 0;
   /// Allocates memory for copies of up to `bytes`, a multiple of 512. Must be called first, and only once.
   virtual void make_room(Bytes bytes) = 0;

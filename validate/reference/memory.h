@@ -46,7 +46,7 @@ class Rooms {
 
 /// Every byte starts as 0xff, NaN in every dtype, so that a value that is read before it is written spoils the result.
 /// Values are rounded to the buffer's dtype when stored. Threads may share the memory as long as none writes an element
-/// that another one reads or writes.
+/// that another thread reads or writes.
 class Memory {
  public:
   /// Holds the buffers of all ranks, or of one, `only`. Requires program and sizes to outlive the memory.

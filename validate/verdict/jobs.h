@@ -38,7 +38,7 @@ struct JobVerdict {
 /// Requires 0 < false_alarms < 0.5.
 JobVerdict verdict_on(const Job& job, double false_alarms);
 
-/// Formats "rank 5 on node-3", or "rank 5" if no file names the host.
+/// Returns "rank 5 on node-3", or "rank 5" if no file names the host.
 std::string rank_in_words(const Job& job, std::int64_t rank);
 
 }  // namespace commfuse::validate

@@ -134,7 +134,9 @@ std::int64_t max_keys() {
 void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
   const AttentionLayout& layout = call.layout;
   const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
-  require(keys <= max_keys(), "exact attention supports few keys; use fewer, or blocked GEMMs");
+  require(keys <= max_keys(),
+          "exact attention supports only as many keys as fit in shared memory; use a shorter sequence, or "
+          "SumOrder::blocked with real functions");
   const auto shared_bytes =
       static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
   for (const AttentionCall::Part& part : call.parts) {
