@@ -100,7 +100,7 @@ class MapReader {
     const auto [first, is_new] = seen_.emplace(field.key, entry.place.line);
     if (!is_new) {
       file_.mistake(entry.place,
-                    fmt::format("'{}' was already given in line {}; keep one of them", field.key, first->second));
+                    fmt::format("'{}' was already given on line {}; keep one of them", field.key, first->second));
       return;
     }
     if (const std::optional<Setting> setting = read_setting(file_, field, entry.value)) {

@@ -126,7 +126,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     const auto [same, is_new] = top.seen.emplace(field.key, field.place.line);
     if (!is_new) {
-      document_.mistakes.push_back({field.place, fmt::format("key {} was already given in line {}; keep one of them",
+      document_.mistakes.push_back({field.place, fmt::format("key {} was already given on line {}; keep one of them",
                                                              in_quotes(field.key), same->second)});
       return;
     }

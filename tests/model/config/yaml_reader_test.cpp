@@ -170,7 +170,7 @@ TEST_F(YamlReader, YesIsNotTrue) {
 }
 
 TEST_F(YamlReader, DuplicateKeysAreRefused) {
-  EXPECT_EQ(mistakes(valid + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given in line 1; keep one of them");
+  EXPECT_EQ(mistakes(valid + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given on line 1; keep one of them");
 }
 
 TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {

@@ -155,7 +155,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
       {"name: two-step ring",
        "name:", "ring.yaml:2:1: expected a single value, got nothing; write one word, number or text"},
       {"name: two-step ring", "name: a\nname: b",
-       "ring.yaml:3:1: key 'name' was already given in line 2; keep one of them"},
+       "ring.yaml:3:1: key 'name' was already given on line 2; keep one of them"},
       {"name: two-step ring", "name: &a x",
        "ring.yaml:2:7: anchors and aliases are not supported; write the value in full"},
       {"name: two-step ring", "name: *a",
@@ -179,7 +179,7 @@ TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
        "ring.yaml:3:8: 't-p' is not a name; write letters, digits, '_' and '.', a letter first, at most 100"},
       {"mesh: {tp: 4}", "mesh: {tp: 04}", "ring.yaml:3:12: '04' is not a whole number from 1 to 1048576; write one"},
       {"schema: commfuse.schedule/1", "name: x",
-       "ring.yaml:2:1: key 'name' was already given in line 1; keep one of them"},
+       "ring.yaml:2:1: key 'name' was already given on line 1; keep one of them"},
       {"final:", "fnal:",
        "ring.yaml:1:1: key 'final' is missing; add it, as in final: []\n"
        "ring.yaml:18:1: unknown key 'fnal'; did you mean 'final'?"},
@@ -203,7 +203,7 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "ring.yaml:4:22: '16777217' is not a whole number from 1 to 16777216; write one"},
       {"tokens: 4,", "tokens: 4.5,", "ring.yaml:4:22: '4.5' is not a whole number from 1 to 16777216; write one"},
       {"tokens: 4,", "tokens: 4, tokens: 4,",
-       "ring.yaml:4:25: key 'tokens' was already given in line 4; keep one of them"},
+       "ring.yaml:4:25: key 'tokens' was already given on line 4; keep one of them"},
       {"tokens: 4,", "token: 4,",
        "ring.yaml:6:13: unknown dimension 'tokens'; did you mean 'token'?\n"
        "ring.yaml:10:30: unknown dimension 'tokens'; did you mean 'token'?\n"
@@ -557,7 +557,7 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   }
   const std::string message = text_refusal(text);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
-  // The first 20 mistakes are in lines 28 to 47.
+  // The first 20 mistakes are on lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is not one"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
   EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; correct these first"));
