@@ -66,7 +66,7 @@ std::vector<std::vector<LayerRun>> layers_by_stage(const Transformer& model, con
   std::vector<std::vector<LayerRun>> stages(static_cast<std::size_t>(plan.pipeline));
   std::int64_t first = 0;
   std::size_t stage = 0;
-  for (const std::int64_t layers : layers_by_piece(model, plan)) {
+  for (const std::int64_t layers : layers_by_chunk(model, plan)) {
     std::vector<LayerRun>& counts = stages[stage];
     for (const LayerRun& run : layer_runs(model, first, layers)) {
       const auto known =
@@ -115,27 +115,27 @@ class ByKind {
 };
 
 /// A moment in the step of a stage: the number of micro-batches whose activations are kept, and the share of the
-/// stage's pieces whose gradients have been allocated.
+/// stage's chunks whose gradients have been allocated.
 struct Moment {
   double passes = 0.0;
   double share = 1.0;
 };
 
-/// Returns the moment of a stage at which the first backward pass of a piece runs. Forward passes run ahead of backward
-/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until none are left. `piece` counts in the order of
-/// backward passes: 0 is the piece nearest to the loss.
-Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t piece) {
+/// Returns the moment of a stage at which the first backward pass of a chunk runs. Forward passes run ahead of backward
+/// passes as in Megatron-LM's schedules (sim/step/pipeline.cpp), until none are left. `chunk` counts in the order of
+/// backward passes: 0 is the chunk nearest to the loss.
+Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t chunk) {
   const std::int64_t forwards = plan.micro_batches() * plan.interleave;
   const std::int64_t behind = plan.pipeline - stage - 1;
   const std::int64_t wanted = plan.interleave == 1 ? behind : 2 * behind + (plan.interleave - 1) * plan.pipeline;
   const std::int64_t ahead = std::min(forwards, wanted);
-  const std::int64_t done = piece * plan.pipeline;  // backward passes
+  const std::int64_t done = chunk * plan.pipeline;  // backward passes
   const std::int64_t kept = done < forwards - ahead ? ahead + 1 : forwards - done;
-  const auto pieces = static_cast<double>(plan.interleave);
-  return {static_cast<double>(kept) / pieces, static_cast<double>(piece + 1) / pieces};
+  const auto chunks = static_cast<double>(plan.interleave);
+  return {static_cast<double>(kept) / chunks, static_cast<double>(chunk + 1) / chunks};
 }
 
-/// Returns the largest number of micro-batches whose activations a piece keeps.
+/// Returns the largest number of micro-batches whose activations a chunk keeps.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   if (plan.schedule == PipelineSchedule::zero_bubble) {
     // Counts the passes of the stage's warm-up, and the passes that wait for the gradients of their weights.
@@ -322,7 +322,7 @@ class StageMemories {
   }
 
   /// Returns the moment at which activations and gradients together need the most memory. The first backward pass of a
-  /// piece allocates the piece's gradients, as in PyTorch's FSDP while it does not reduce them.
+  /// chunk allocates the chunk's gradients, as in PyTorch's FSDP while it does not reduce them.
   Moment fullest_moment(std::int64_t stage, Bytes gradients) {
     if (plan_.schedule == PipelineSchedule::zero_bubble) {
       return {passes_under_way(plan_, stage)};  // gradients of weights come after the passes that are counted here
@@ -332,8 +332,8 @@ class StageMemories {
       return moment.passes * layer_bytes + moment.share * static_cast<double>(gradients.count);
     };
     Moment fullest = moment_of(plan_, stage, 0);
-    for (std::int64_t piece = 1; piece < plan_.interleave; ++piece) {
-      const Moment moment = moment_of(plan_, stage, piece);
+    for (std::int64_t chunk = 1; chunk < plan_.interleave; ++chunk) {
+      const Moment moment = moment_of(plan_, stage, chunk);
       fullest = bytes_at(moment) > bytes_at(fullest) ? moment : fullest;
     }
     return fullest;

@@ -92,7 +92,7 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 /// - Shared weights are gathered for two layers at a time.
 /// - Shared gradients are whole for one layer, or for embedding or logits if these are larger, until they are
 ///   scattered. Gradients that are first summed over several micro-batches (see TrainingPlan::scatters_each_pass) are
-///   whole for all layers. The first backward pass of a piece allocates them, and gradients and activations are counted
+///   whole for all layers. The first backward pass of a chunk allocates them, and gradients and activations are counted
 ///   at the moment at which both together need the most memory.
 /// - Activations are kept for the micro-batches under way on that stage: pipeline - stage of them with 1F1B, pipeline
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.

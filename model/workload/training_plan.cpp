@@ -32,10 +32,11 @@ void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
     throw ConfigError(
         fmt::format("interleave {} needs several stages, but pipeline is 1; set interleave to 1", plan.interleave));
   }
-  const std::int64_t pieces = plan.pipeline * plan.interleave;
-  if (!splits_over(model, pieces)) {
+  const std::int64_t chunks = plan.pipeline * plan.interleave;
+  if (!splits_over(model, chunks)) {
     throw ConfigError(
-        fmt::format("{} of {} {} not split over pipeline {} x interleave {} pieces; choose pieces that divide {} or {}",
+        fmt::format("{} of {} {} not split into pipeline {} x interleave {} chunks; choose a number of chunks that "
+                    "divides {} or {}",
                     counted(model.layers, "layer"), model.name, model.layers == 1 ? "does" : "do", plan.pipeline,
                     plan.interleave, model.layers, model.layers + 2));
   }
@@ -51,7 +52,7 @@ void require_zero_bubble(const TrainingPlan& plan) {
   }
   if (plan.pipeline == 1 || plan.interleave > 1) {
     throw ConfigError(
-        fmt::format("schedule zero_bubble needs several stages with one piece each, but {}; choose 1f1b",
+        fmt::format("schedule zero_bubble needs several stages with one chunk each, but {}; choose 1f1b",
                     plan.pipeline == 1 ? "pipeline is 1" : fmt::format("interleave is {}", plan.interleave)));
   }
   if (plan.recompute == Recompute::full) {
@@ -241,15 +242,15 @@ void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHea
   require_experts(model, plan);
 }
 
-bool splits_over(const Transformer& model, std::int64_t pieces) {
-  return model.layers % pieces == 0 || (pieces > 1 && (model.layers + 2) % pieces == 0);
+bool splits_over(const Transformer& model, std::int64_t chunks) {
+  return model.layers % chunks == 0 || (chunks > 1 && (model.layers + 2) % chunks == 0);
 }
 
-std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan) {
-  const std::int64_t pieces = plan.pipeline * plan.interleave;
-  check(splits_over(model, pieces), "the layers split over the pieces");
-  const bool is_even = model.layers % pieces == 0;
-  std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), (model.layers + (is_even ? 0 : 2)) / pieces);
+std::vector<std::int64_t> layers_by_chunk(const Transformer& model, const TrainingPlan& plan) {
+  const std::int64_t chunks = plan.pipeline * plan.interleave;
+  check(splits_over(model, chunks), "the layers split over the chunks");
+  const bool is_even = model.layers % chunks == 0;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(chunks), (model.layers + (is_even ? 0 : 2)) / chunks);
   if (!is_even) {
     --layers.front();
     --layers.back();

@@ -32,7 +32,7 @@ std::optional<Optimizer> optimizer_named(std::string_view name);
 
 /// Order of a stage's passes.
 enum class PipelineSchedule : std::uint8_t {
-  one_forward_one_backward,  ///< 1F1B; interleaved if a stage has several pieces
+  one_forward_one_backward,  ///< 1F1B; interleaved if a stage has several chunks
   /// ZB-H1 (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024), which defers gradients of weights.
   zero_bubble
 };
@@ -60,7 +60,7 @@ struct TrainingPlan {
   std::int64_t tensor = 1;         ///< ranks that share each GEMM; innermost, so inside a node if it fits
   bool sequence_parallel = false;  ///< tensor ranks also share the tokens of norms and residuals
   std::int64_t pipeline = 1;       ///< stages
-  std::int64_t interleave = 1;     ///< pieces of the model per stage
+  std::int64_t interleave = 1;     ///< chunks of the model per stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int64_t data = 1;     ///< replicas
   std::int64_t context = 1;  ///< ranks that share the tokens of a sequence
@@ -147,7 +147,7 @@ inline constexpr std::array of_plan{
                                .example = "1",
                                .uses = {step, prefill, decode, tune, plan},
                                .most = kibi,
-                               .unit = "pieces",
+                               .unit = "chunks",
                                .growth = Growth::by_one}
         .fills(count<&TrainingPlan::interleave>),
     SettingEntry<TrainingPlan>{.key = "parallel.schedule",
@@ -286,13 +286,13 @@ inline constexpr std::array of_plan{
 /// Throws ConfigError if the plan is impossible; its message names the two conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
-/// Returns whether the layers split over the pieces of a pipeline: evenly, or with one layer less on the first and the
-/// last piece, which have the embedding and the loss.
-bool splits_over(const Transformer& model, std::int64_t pieces);
+/// Returns whether the layers split into this number of chunks of a pipeline: evenly, or with one layer less in the
+/// first and the last chunk, which have the embedding and the loss.
+bool splits_over(const Transformer& model, std::int64_t chunks);
 
-/// Returns the layers of each piece of the model, in order; the stage of piece i is i mod pipeline. The split is even
-/// if possible. Otherwise the first and the last piece have one layer less than the others, or none, because embedding
+/// Returns the layers of each chunk of the model, in order; the stage of chunk i is i mod pipeline. The split is even
+/// if possible. Otherwise the first and the last chunk have one layer less than the others, or none, because embedding
 /// and logits count as a layer each (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
-std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan);
+std::vector<std::int64_t> layers_by_chunk(const Transformer& model, const TrainingPlan& plan);
 
 }  // namespace commfuse

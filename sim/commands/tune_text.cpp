@@ -404,11 +404,11 @@ std::string schedule_in_words(Scope scope, const SiteTime& site) {
                                  parameters_of(*site.strategy, kinds_of(scope), site.options));
 }
 
-/// Returns Megatron's pipeline arguments. If the first and the last piece have one layer less than the others, Megatron
+/// Returns Megatron's pipeline arguments. If the first and the last chunk have one layer less than the others, Megatron
 /// counts embedding and loss as layers.
 std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan) {
   std::string text = fmt::format(" --pipeline-model-parallel-size {}", plan.pipeline);
-  const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
+  const std::vector<std::int64_t> layers = layers_by_chunk(model, plan);
   if (plan.interleave > 1) {
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", *std::max_element(layers.begin(), layers.end()));
   }

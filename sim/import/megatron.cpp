@@ -185,10 +185,10 @@ std::string recompute_of(const Arguments& arguments) {
   return arguments.has("--recompute-activations") && granularity == "none" ? "selective" : granularity;
 }
 
-/// Returns the number of pieces per stage. As in Megatron, embedding and loss may each count as a layer.
+/// Returns the number of chunks per stage. As in Megatron, embedding and loss may each count as a layer.
 std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
-  if (const auto pieces = arguments.count("--num-virtual-stages-per-pipeline-rank", range_of("parallel.interleave"))) {
-    return *pieces;
+  if (const auto chunks = arguments.count("--num-virtual-stages-per-pipeline-rank", range_of("parallel.interleave"))) {
+    return *chunks;
   }
   const auto layers = arguments.count("--num-layers-per-virtual-pipeline-stage", layer_range);
   if (!layers) {
@@ -197,7 +197,7 @@ std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
   const std::int64_t divided = arguments.required("--num-layers", layer_range) +
                                (arguments.has("--account-for-embedding-in-pipeline-split") ? 1 : 0) +
                                (arguments.has("--account-for-loss-in-pipeline-split") ? 1 : 0);
-  return arguments.derived("pieces of a stage", std::max<std::int64_t>(1, divided / pipeline / *layers),
+  return arguments.derived("chunks of a stage", std::max<std::int64_t>(1, divided / pipeline / *layers),
                            range_of("parallel.interleave"),
                            fmt::format("make {} larger", arguments.spelled("--num-layers-per-virtual-pipeline-stage")));
 }

@@ -169,7 +169,7 @@ int zero_of(KeyedFile& file, const Replicas& replicas, const StepSettings& step,
 
 struct Schedule {
   std::string_view name;
-  int pieces = 1;
+  int chunks = 1;  ///< per stage
   bool zero_bubble = false;
   std::string_view instead{};  ///< the replacement that is simulated; empty if the schedule itself is simulated
 };
@@ -181,8 +181,8 @@ constexpr std::array schedules{
     Schedule{"Interleaved1F1B", 2},
     Schedule{"LoopedBFS", 2, false, "interleaved 1F1B is simulated"},
     Schedule{"InterleavedZeroBubble", 2, false, "interleaved 1F1B is simulated, without deferred gradients of weights"},
-    Schedule{"ZBVZeroBubble", 1, true, "ZB-H1 is simulated, with one piece per stage"},
-    Schedule{"DualPipeV", 1, true, "ZB-H1 is simulated, with one piece per stage"}};
+    Schedule{"ZBVZeroBubble", 1, true, "ZB-H1 is simulated, with one chunk per stage"},
+    Schedule{"DualPipeV", 1, true, "ZB-H1 is simulated, with one chunk per stage"}};
 
 const Schedule& schedule_of(KeyedFile& file) {
   const Entry* const entry = parallel_entry(file, "pipeline_parallel_schedule");
@@ -209,8 +209,8 @@ void read_pipeline(KeyedFile& file, std::string_view model, StepSettings& step, 
     return;
   }
   step.zero_bubble = schedule.zero_bubble;
-  step.interleave = schedule.pieces;
-  if (layers_per_stage && schedule.pieces > 1) {
+  step.interleave = schedule.chunks;
+  if (layers_per_stage && schedule.chunks > 1) {
     const std::int64_t stages = (load_model(model).layers + *layers_per_stage - 1) / *layers_per_stage;
     step.interleave = (stages + step.pipeline - 1) / step.pipeline;
     const Counts range = range_of("parallel.interleave");

@@ -165,7 +165,7 @@ double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
 }
 
 /// Chooses the settings that a table does not contain as its authors would have: the fastest micro-batch size and
-/// number of pieces per stage that fit in a GPU's memory. Uses one sequence and one piece if nothing fits, and if no
+/// number of chunks per stage that fit in a GPU's memory. Uses one sequence and one chunk if nothing fits, and if no
 /// choice divides the batch and the layers.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
@@ -173,11 +173,11 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   std::optional<StepScorer::Answer> best;
   for (const std::int64_t micro_batch : micro_batches) {
     step.plan.micro_batch = micro_batch;
-    for (std::int64_t pieces = 1; pieces <= (step.plan.pipeline > 1 ? layers_per_stage : 1); ++pieces) {
-      step.plan.interleave = pieces;
+    for (std::int64_t chunks = 1; chunks <= (step.plan.pipeline > 1 ? layers_per_stage : 1); ++chunks) {
+      step.plan.interleave = chunks;
       const bool divides =
-          step.plan.global_batch % (step.plan.data * micro_batch) == 0 && layers_per_stage % pieces == 0;
-      if (!divides || (pieces > 1 && step.plan.micro_batches() % step.plan.pipeline != 0)) {
+          step.plan.global_batch % (step.plan.data * micro_batch) == 0 && layers_per_stage % chunks == 0;
+      if (!divides || (chunks > 1 && step.plan.micro_batches() % step.plan.pipeline != 0)) {
         continue;
       }
       StepScorer::Answer answer = scorer.predict(step, node, prose);
@@ -342,11 +342,11 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
   }
   tally.result().remarks.push_back(remark_on(framework) +
                                    "Settings that the table omits are chosen as its authors probably chose them: the "
-                                   "fastest micro-batch size and number of pieces per stage that fit in memory. " +
+                                   "fastest micro-batch size and number of chunks per stage that fit in memory. " +
                                    remark_on_spread());
 }
 
-/// Scores table 4 of "The Llama 3 Herd of Models", 2024, with one layer per piece of the pipeline (section 3.3.2).
+/// Scores table 4 of "The Llama 3 Herd of Models", 2024, with one layer per chunk of the pipeline (section 3.3.2).
 void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tflops_per_gpu");
   const Column mfu = table.column("bf16_mfu_pct");

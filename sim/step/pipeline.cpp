@@ -14,14 +14,14 @@ namespace {
 
 enum class Kind : std::uint8_t { forward, backward, weights };
 
-/// A pass over one piece of a stage.
+/// A pass over one chunk of a stage.
 struct Pass {
-  std::int64_t piece = 0;
+  std::int64_t chunk = 0;
   std::int64_t micro_batch = 0;
   Kind kind = Kind::forward;
 };
 
-/// Iterates over the passes of one direction on a stage. Counters avoid divisions. The stage changes to its next piece
+/// Iterates over the passes of one direction on a stage. Counters avoid divisions. The stage changes to its next chunk
 /// after every `stages` micro-batches.
 class Cursor {
  public:
@@ -48,7 +48,7 @@ class Cursor {
  private:
   const Pipeline& pipeline_;
   Kind kind_;
-  std::int64_t turn_ = 0;     // pieces of the stage that have finished these micro-batches
+  std::int64_t turn_ = 0;     // chunks of the stage that have finished these micro-batches
   std::int64_t in_turn_ = 0;  // micro-batches of this turn that are done
   std::int64_t micro_batch_ = 0;
 };
@@ -135,7 +135,7 @@ class SplitOrder {
 constexpr Duration not_yet{-1};
 constexpr std::int64_t no_micro_batch = -1;
 
-/// Input, stream and output of one kind of pass over a piece.
+/// Input, stream and output of one kind of pass over a chunk.
 struct Work {
   const Duration* input = nullptr;  ///< By micro-batch, end of the previous pass; null if the input is available at 0.
   Duration sent{};                  ///< Time for the result of the previous pass to arrive.
@@ -143,7 +143,7 @@ struct Work {
   Stream stream;
   Stream longer;                            ///< The stream of micro-batch `longer_at`.
   std::int64_t longer_at = no_micro_batch;  ///< Micro-batch whose pass an exchange lengthens.
-  bool ends_gradients = false;              ///< The piece's gradients become final at `longer_at`.
+  bool ends_gradients = false;              ///< The chunk's gradients become final at `longer_at`.
 };
 
 template <class Order>
@@ -151,10 +151,10 @@ class PipelineRun {
  public:
   explicit PipelineRun(const Pipeline& pipeline)
       : pipeline_(pipeline),
-        forward_(pipeline.pieces.size() * static_cast<std::size_t>(pipeline.micro_batches), not_yet),
+        forward_(pipeline.chunks.size() * static_cast<std::size_t>(pipeline.micro_batches), not_yet),
         backward_(forward_.size(), not_yet) {
-    for (std::int64_t piece = 0; piece < std::ssize(pipeline.pieces); ++piece) {
-      works_.push_back({forward_work(piece), backward_work(piece), weights_work(piece)});
+    for (std::int64_t chunk = 0; chunk < std::ssize(pipeline.chunks); ++chunk) {
+      works_.push_back({forward_work(chunk), backward_work(chunk), weights_work(chunk)});
     }
     for (std::int64_t stage = 0; stage < pipeline.stages; ++stage) {
       stages_.push_back({Order(pipeline, stage)});
@@ -188,21 +188,21 @@ class PipelineRun {
 
   static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-  /// Returns a piece's ends by micro-batch.
-  Duration* row(std::vector<Duration>& ends, std::int64_t piece) const {
-    return ends.data() + at(piece * pipeline_.micro_batches);
+  /// Returns a chunk's ends by micro-batch.
+  Duration* row(std::vector<Duration>& ends, std::int64_t chunk) const {
+    return ends.data() + at(chunk * pipeline_.micro_batches);
   }
 
-  /// Returns the time of a send between a piece and the next.
-  [[nodiscard]] Duration send_after(std::int64_t piece) const {
-    return pipeline_.stages == 1 ? Duration::zero() : pipeline_.sends[at(piece % pipeline_.stages)];
+  /// Returns the time of a send between a chunk and the next.
+  [[nodiscard]] Duration send_after(std::int64_t chunk) const {
+    return pipeline_.stages == 1 ? Duration::zero() : pipeline_.sends[at(chunk % pipeline_.stages)];
   }
 
   [[nodiscard]] Work forward_work(std::int64_t number) {
-    const PipelinePiece& piece = pipeline_.pieces[at(number)];
+    const PipelineChunk& chunk = pipeline_.chunks[at(number)];
     Work work{.output = row(forward_, number),
-              .stream = piece.forward,
-              .longer = piece.forward.longer(piece.first_longer),
+              .stream = chunk.forward,
+              .longer = chunk.forward.longer(chunk.first_longer),
               .longer_at = 0};
     if (number > 0) {
       work.input = row(forward_, number - 1);
@@ -212,29 +212,29 @@ class PipelineRun {
   }
 
   [[nodiscard]] Work backward_work(std::int64_t number) {
-    const PipelinePiece& piece = pipeline_.pieces[at(number)];
-    const bool is_last = number + 1 == std::ssize(pipeline_.pieces);
+    const PipelineChunk& chunk = pipeline_.chunks[at(number)];
+    const bool is_last = number + 1 == std::ssize(pipeline_.chunks);
     Work work{.input = is_last ? row(forward_, number) : row(backward_, number + 1),
               .sent = is_last ? Duration::zero() : send_after(number),
               .output = row(backward_, number),
-              .stream = piece.backward};
+              .stream = chunk.backward};
     if (!pipeline_.splits_backward) {
-      end_gradients(work, piece);
+      end_gradients(work, chunk);
     }
     return work;
   }
 
   [[nodiscard]] Work weights_work(std::int64_t number) {
-    const PipelinePiece& piece = pipeline_.pieces[at(number)];
-    Work work{.input = row(backward_, number), .stream = piece.weights};
+    const PipelineChunk& chunk = pipeline_.chunks[at(number)];
+    Work work{.input = row(backward_, number), .stream = chunk.weights};
     if (pipeline_.splits_backward) {
-      end_gradients(work, piece);
+      end_gradients(work, chunk);
     }
     return work;
   }
 
-  void end_gradients(Work& work, const PipelinePiece& piece) const {
-    work.longer = work.stream.longer(piece.last_longer);
+  void end_gradients(Work& work, const PipelineChunk& chunk) const {
+    work.longer = work.stream.longer(chunk.last_longer);
     work.longer_at = pipeline_.micro_batches - 1;
     work.ends_gradients = true;
   }
@@ -244,7 +244,7 @@ class PipelineRun {
     bool advanced = false;
     for (; !stage.order.done(); stage.order.advance()) {
       const Pass pass = stage.order.next();
-      const Work& work = works_[at(pass.piece)][static_cast<std::size_t>(pass.kind)];
+      const Work& work = works_[at(pass.chunk)][static_cast<std::size_t>(pass.kind)];
       Duration input{};
       if (work.input != nullptr) {
         input = work.input[pass.micro_batch];
@@ -270,25 +270,25 @@ class PipelineRun {
     stage.times.end = stage.state.device;
     stage.times.busy += stream.device;
     if (is_longer && work.ends_gradients) {
-      stage.times.last_backward.push_back({pass.piece, start, stage.state.device});
+      stage.times.last_backward.push_back({pass.chunk, start, stage.state.device});
     }
   }
 
   const Pipeline& pipeline_;
-  std::vector<Duration> forward_;   // ends of passes, by piece and micro-batch
-  std::vector<Duration> backward_;  // ends of passes, by piece and micro-batch
-  std::vector<Works> works_;        // by piece
+  std::vector<Duration> forward_;   // ends of passes, by chunk and micro-batch
+  std::vector<Duration> backward_;  // ends of passes, by chunk and micro-batch
+  std::vector<Works> works_;        // by chunk
   std::vector<Stage> stages_;
 };
 
 }  // namespace
 
 std::vector<StageTimes> simulate(const Pipeline& pipeline) {
-  check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
+  check(std::ssize(pipeline.chunks) == pipeline.stages * pipeline.interleave, "every stage has its chunks");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
         "the number of interleaved micro-batches is a multiple of the stages");
   check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "every stage has a send time");
-  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece per stage");
+  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one chunk per stage");
   return pipeline.splits_backward ? PipelineRun<SplitOrder>(pipeline).run() : PipelineRun<WholeOrder>(pipeline).run();
 }
 

@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// One piece of the model: its passes over one micro-batch.
-struct PipelinePiece {
+/// A chunk of the model: its passes over one micro-batch.
+struct PipelineChunk {
   Stream forward;
   Stream backward;      ///< If split, only up to the gradients of its inputs.
   Stream weights = {};  ///< Gradients of its weights, where the backward pass is split.
@@ -27,17 +27,17 @@ struct Pipeline {
   std::int64_t stages = 1;
   std::int64_t interleave = 1;
   std::int64_t micro_batches = 1;
-  std::vector<PipelinePiece> pieces;  ///< stages x interleave, in order; piece i is on stage i mod stages.
+  std::vector<PipelineChunk> chunks;  ///< stages x interleave, in order; chunk i is on stage i mod stages.
   /// Times of the sends from stage i to the next, and from the last to the first: activations of one micro-batch, or
   /// their gradients. Empty with one stage.
   std::vector<Duration> sends = {};
   bool splits_backward = false;  ///< ZB-H1.
 };
 
-/// The pass in which the gradients of a piece become final: its last backward pass, or its last weight-gradient pass
+/// The pass in which the gradients of a chunk become final: its last backward pass, or its last weight-gradient pass
 /// where these are separate.
 struct LastBackward {
-  std::int64_t piece = 0;
+  std::int64_t chunk = 0;
   Duration start{};
   Duration end{};
 };
@@ -50,7 +50,7 @@ struct StageTimes {
 
 /// Returns the times by stage. A pass starts when its stage has finished the previous one and its input has arrived; a
 /// stage runs passes in the schedule's order, not in order of arrival. A send does not occupy a stage. Requires the
-/// number of micro-batches to be a multiple of the stages where interleave > 1, and one piece per stage where the
+/// number of micro-batches to be a multiple of the stages where interleave > 1, and one chunk per stage where the
 /// backward pass is split.
 ///
 /// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes them

@@ -23,11 +23,11 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the layers of every piece of the model, in order.
-std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const TrainingPlan& plan) {
+/// Returns the layers of every chunk of the model, in order.
+std::vector<std::vector<LayerRun>> runs_by_chunk(const Transformer& model, const TrainingPlan& plan) {
   std::vector<std::vector<LayerRun>> runs;
   std::int64_t first = 0;
-  for (const std::int64_t layers : layers_by_piece(model, plan)) {
+  for (const std::int64_t layers : layers_by_chunk(model, plan)) {
     runs.push_back(layer_runs(model, first, layers));
     first += layers;
   }
@@ -76,7 +76,7 @@ class Step {
         plan_(point.plan),
         costs_(point, sites),
         overlapped_costs_(point, sites, exchange_sms(point)),
-        runs_(runs_by_piece(model_, plan_)),
+        runs_(runs_by_chunk(model_, plan_)),
         parameters_(parameters_by_stage(model_, plan_)),
         replicas_(costs_.group_at({.stride = plan_.tensor, .ranks = plan_.replicas()})),
         expert_replicas_(
@@ -100,7 +100,7 @@ class Step {
     return prediction;
   }
 
-  /// Returns a lower bound of the step's time. Before a stage's first pass and after its last pass, the earlier pieces
+  /// Returns a lower bound of the step's time. Before a stage's first pass and after its last pass, the earlier chunks
   /// run the passes of one micro-batch; separate gradients of weights may run later.
   Duration least() {
     const Pipeline pipeline = this->pipeline();
@@ -109,18 +109,18 @@ class Step {
     Duration optimizer = Duration::max();
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
       Duration busy{};
-      for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
-        const PipelinePiece& piece_passes = pipeline.pieces[static_cast<std::size_t>(piece)];
+      for (std::int64_t chunk = stage; chunk < std::ssize(pipeline.chunks); chunk += plan_.pipeline) {
+        const PipelineChunk& chunk_passes = pipeline.chunks[static_cast<std::size_t>(chunk)];
         const Duration pass =
-            counted(piece_passes.forward.device + piece_passes.backward.device + piece_passes.weights.device);
+            counted(chunk_passes.forward.device + chunk_passes.backward.device + chunk_passes.weights.device);
         // Throws if the product below would be too long for a stream; in integers it might overflow.
         stream_time(static_cast<double>(pipeline.micro_batches) * to_seconds(pass));
         busy = counted(busy + pipeline.micro_batches * pass);
       }
       longest = std::max(longest, before + busy);
-      const PipelinePiece& own_piece = pipeline.pieces[static_cast<std::size_t>(stage)];
-      before = counted(before + own_piece.forward.device +
-                       (pipeline.splits_backward ? Duration{} : own_piece.backward.device));
+      const PipelineChunk& own_chunk = pipeline.chunks[static_cast<std::size_t>(stage)];
+      before = counted(before + own_chunk.forward.device +
+                       (pipeline.splits_backward ? Duration{} : own_chunk.backward.device));
       optimizer = std::min(optimizer, optimizer_of(stage));
     }
     return longest + optimizer;
@@ -135,19 +135,19 @@ class Step {
     Pipeline pipeline{.stages = plan_.pipeline, .interleave = plan_.interleave, .micro_batches = plan_.micro_batches()};
     pipeline.splits_backward = splits();
     for (const std::vector<LayerRun>& runs : runs_) {
-      PipelinePiece piece;
+      PipelineChunk chunk;
       for (const LayerRun& run : runs) {  // in the backward pass, later layers come first
-        piece.forward = piece.forward.then(repeated(passes(run.kind).forward, run.count));
-        piece.backward = repeated(passes(run.kind).backward, run.count).then(piece.backward);
-        piece.weights = repeated(passes(run.kind).weights, run.count).then(piece.weights);
+        chunk.forward = chunk.forward.then(repeated(passes(run.kind).forward, run.count));
+        chunk.backward = repeated(passes(run.kind).backward, run.count).then(chunk.backward);
+        chunk.weights = repeated(passes(run.kind).weights, run.count).then(chunk.weights);
       }
-      exchange_once(piece, std::ssize(pipeline.pieces));
-      pipeline.pieces.push_back(piece);
+      exchange_once(chunk, std::ssize(pipeline.chunks));
+      pipeline.chunks.push_back(chunk);
     }
-    PipelinePiece& first = pipeline.pieces.front();
+    PipelineChunk& first = pipeline.chunks.front();
     first.forward = begun(costs_.embedding_forward()).then(first.forward);
     first.backward = first.backward.then(begun(costs_.embedding_backward()));
-    PipelinePiece& last = pipeline.pieces.back();
+    PipelineChunk& last = pipeline.chunks.back();
     last.forward = last.forward.then(begun(costs_.logits_forward()));
     if (splits()) {
       const LayerCost::SplitPasses logits = costs_.logits_backward_split();
@@ -162,8 +162,8 @@ class Step {
     return pipeline;
   }
 
-  /// Lengthens the first forward and the last backward pass of a piece by the exchanges that happen once per step.
-  void exchange_once(PipelinePiece& piece, std::int64_t number) {
+  /// Lengthens the first forward and the last backward pass of a chunk by the exchanges that happen once per step.
+  void exchange_once(PipelineChunk& chunk, std::int64_t number) {
     if (replicas_.ranks == 1 || !plan_.overlap_gradients || plan_.zero == Zero::weights) {
       return;
     }
@@ -177,10 +177,10 @@ class Step {
     std::reverse(gradient.begin(), gradient.end());
     const std::int64_t stage = number % plan_.pipeline;
     const ParameterCounts bucket = bucket_parameters(stage);
-    piece.last_longer = longer_by_reductions(gradient, reduction(bucket));
+    chunk.last_longer = longer_by_reductions(gradient, reduction(bucket));
     if (shares_state()) {
       const Duration gather = all_gather(bucket);
-      piece.first_longer = number < plan_.pipeline ? longer_by_gathers(forward, gather) : slowed_by(forward, gather);
+      chunk.first_longer = number < plan_.pipeline ? longer_by_gathers(forward, gather) : slowed_by(forward, gather);
     }
   }
 
@@ -283,8 +283,8 @@ class Step {
   /// returns the part of these two exchanges that exchange_in_passes() hides. Without overlap, it hides no scatter.
   [[nodiscard]] Duration exposed_at_the_ends() {
     const ParameterCounts parameters = layer_parameters(first_stage_with_layers());
-    const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
-    const LayerPasses& first = passes(piece->front().kind);
+    const auto chunk = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
+    const LayerPasses& first = passes(chunk->front().kind);
     const Duration scattered = plan_.overlap_gradients ? reduce_scatter(parameters) : Duration::zero();
     return std::min(all_gather(parameters), first.forward_time.alone) + std::min(scattered, first.gradient_time.alone);
   }
@@ -297,8 +297,8 @@ class Step {
 
   [[nodiscard]] std::int64_t layers_on(std::int64_t stage) const {
     std::int64_t layers = 0;
-    for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
-      layers += layers_of(piece);
+    for (std::int64_t chunk = stage; chunk < std::ssize(runs_); chunk += plan_.pipeline) {
+      layers += layers_of(chunk);
     }
     return std::max<std::int64_t>(1, layers);
   }
@@ -306,8 +306,8 @@ class Step {
   /// Returns the first stage with layers: the first stage of a pipeline may have only the embedding.
   [[nodiscard]] std::int64_t first_stage_with_layers() const {
     const auto has_layers = [&](std::int64_t stage) {
-      for (std::int64_t piece = stage; piece < std::ssize(runs_); piece += plan_.pipeline) {
-        if (!runs_[static_cast<std::size_t>(piece)].empty()) {
+      for (std::int64_t chunk = stage; chunk < std::ssize(runs_); chunk += plan_.pipeline) {
+        if (!runs_[static_cast<std::size_t>(chunk)].empty()) {
           return true;
         }
       }
@@ -386,25 +386,25 @@ class Step {
     }
     std::int64_t layers = 0;
     for (const LastBackward& last : times.last_backward) {
-      layers += std::max<std::int64_t>(1, layers_of(last.piece));
+      layers += std::max<std::int64_t>(1, layers_of(last.chunk));
     }
     const Duration bucket = reduction(without_embedding(stage).over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
-      const std::int64_t layers_of_piece = std::max<std::int64_t>(1, layers_of(last.piece));
-      for (std::int64_t i = 1; i <= layers_of_piece; ++i) {
+      const std::int64_t layers_of_chunk = std::max<std::int64_t>(1, layers_of(last.chunk));
+      for (std::int64_t i = 1; i <= layers_of_chunk; ++i) {
         // The remainder is added separately, because the whole difference multiplied by i may exceed 64 bits.
-        const Duration layer = (last.end - last.start) / layers_of_piece;
-        const Duration final = last.start + layer * i + (last.end - last.start) % layers_of_piece * i / layers_of_piece;
+        const Duration layer = (last.end - last.start) / layers_of_chunk;
+        const Duration final = last.start + layer * i + (last.end - last.start) % layers_of_chunk * i / layers_of_chunk;
         done = counted(std::max(done, final) + bucket);
       }
     }
     return std::max(done, times.end) + reduction(embedding_parameters(stage));
   }
 
-  [[nodiscard]] std::int64_t layers_of(std::int64_t piece) const {
+  [[nodiscard]] std::int64_t layers_of(std::int64_t chunk) const {
     std::int64_t layers = 0;
-    for (const LayerRun& run : runs_[static_cast<std::size_t>(piece)]) {
+    for (const LayerRun& run : runs_[static_cast<std::size_t>(chunk)]) {
       layers += run.count;
     }
     return layers;
@@ -459,7 +459,7 @@ class Step {
   const TrainingPlan& plan_;
   LayerCost costs_;
   LayerCost overlapped_costs_;               // costs on the SMs that no exchange of replicas holds
-  std::vector<std::vector<LayerRun>> runs_;  // by piece
+  std::vector<std::vector<LayerRun>> runs_;  // by chunk
   std::vector<StageParameters> parameters_;  // by stage
   std::vector<LayerPasses> passes_;          // by kind of layer
   Group replicas_;

@@ -63,7 +63,7 @@ class Walk {
   void pipelines(TrainingPlan plan) {
     const std::int64_t rest = space_.gpus / plan.tensor;
     for (const std::int64_t pipeline : wished(wish_.pipeline, divisors(rest, model_.layers + 2))) {
-      for (const std::int64_t interleave : wished(wish_.interleave, pieces_per_stage(pipeline))) {
+      for (const std::int64_t interleave : wished(wish_.interleave, chunks_per_stage(pipeline))) {
         if (rest % pipeline == 0) {
           plan.pipeline = pipeline;
           plan.interleave = interleave;
@@ -73,15 +73,15 @@ class Walk {
     }
   }
 
-  /// Returns every number of pieces per stage over which the layers split.
-  [[nodiscard]] Counts pieces_per_stage(std::int64_t pipeline) const {
-    Counts pieces;
+  /// Returns every number of model chunks per stage into which the layers can be split.
+  [[nodiscard]] Counts chunks_per_stage(std::int64_t pipeline) const {
+    Counts chunks;
     for (std::int64_t count = 1; count * pipeline <= model_.layers + 2 && (count == 1 || pipeline > 1); ++count) {
       if (splits_over(model_, count * pipeline)) {
-        pieces.push_back(count);
+        chunks.push_back(count);
       }
     }
-    return pieces;
+    return chunks;
   }
 
   void contexts(TrainingPlan plan) {
@@ -91,7 +91,8 @@ class Walk {
     if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
       return;
     }
-    // Latent and unfused attention cannot share a sequence between ranks (see require_possible of a step).
+    // Latent and unfused attention cannot split a sequence across ranks; require_possible(const StepPoint&) in
+    // sim/step/step.cpp rejects such plans.
     const bool shares = !model_.latent && plan.fused_attention;
     const std::int64_t limit = !shares ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / min_tokens_per_rank);
     for (const std::int64_t context : wished(wish_.context, doublings(limit))) {

@@ -41,7 +41,7 @@ struct PlanSpace {
 };
 
 /// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks in powers of two
-/// within a node; stages, down to one layer each; every number of pieces per stage over which the layers split
+/// within a node; stages, down to one layer each; every number of chunks per stage into which the layers split
 /// (splits_over), down to one layer each; context ranks that leave at least 1024 tokens each; micro-batches of 1 to 8
 /// sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline); recomputation of nothing or everything (or scores
 /// only, where attention is not fused and no ranks share a sequence); one rank of Ulysses; expert ranks: the greatest

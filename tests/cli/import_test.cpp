@@ -164,7 +164,7 @@ TEST(Import, WritesNoStepThatWouldBeRefused) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
             "train.sh: the file describes a step that cannot be run, so nothing is written; 3 layers of mine do not "
-            "split over pipeline 2 x interleave 1 pieces; choose pieces that divide 3 or 5\n");
+            "split into pipeline 2 x interleave 1 chunks; choose a number of chunks that divides 3 or 5\n");
   EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
   std::ofstream("a.json") << R"({"train_micro_batch_size_per_gpu": 1, "tensor_parallel": {"autotp_size": 16}})";
   EXPECT_EQ(run_program("commfuse-sim import a.json --gpus 16 --model llama-3.1-8b --seq 4K").err,

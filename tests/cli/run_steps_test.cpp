@@ -271,7 +271,7 @@ TEST(CommfuseSimRunStep, ComparesPipelineSchedules) {
   EXPECT_EQ(rows.at(0).at("pipeline_schedule"), "1f1b");
   EXPECT_LT(rows.at(1).at("waiting_ms"), rows.at(0).at("waiting_ms"));
   EXPECT_EQ(run_program("commfuse-sim run --scope step --pipeline-schedule zero_bubble").err,
-            "schedule zero_bubble needs several stages with one piece each, but pipeline is 1; choose 1f1b\n");
+            "schedule zero_bubble needs several stages with one chunk each, but pipeline is 1; choose 1f1b\n");
 }
 
 TEST(CommfuseSimRunStep, SplitsASequenceAsUlyssesDoes) {

@@ -280,7 +280,7 @@ TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {
   EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0) / 8);
 }
 
-// Two stages of two pieces, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
+// Two stages of two chunks, two micro-batches: stage 0 runs all four forward passes before its first backward pass.
 TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
   const Transformer model{
       .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
@@ -292,7 +292,7 @@ TEST(StepMemory, CountsWholeGradientsAtTheFullestMoment) {
                     .seq = 8192,
                     .gradient_dtype = DType::bf16};
   const std::int64_t gradients = 2 * parameters_on_gpu(model, plan, 0);
-  // Two micro-batches in four layers, and the gradients of the piece that runs the first backward pass.
+  // Two micro-batches in four layers, and the gradients of the chunk that runs the first backward pass.
   StepMemory memory = step_memory(model, plan, 0);
   EXPECT_EQ(memory.activations.count, 2 * 4 * layer_activations(model, plan, dense_layer).count);
   EXPECT_EQ(memory.gradients.count, gradients / 2);
@@ -347,7 +347,7 @@ TEST(StepMemory, GrowsWithInterleavingAsInKorthikanti) {
   const double without_interleaving = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
   plan.interleave = 3;
   const double interleaved = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
-  // 1 + (stages - 1) / (stages x pieces per stage)
+  // 1 + (stages - 1) / (stages x chunks per stage)
   EXPECT_NEAR(interleaved / without_interleaving, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);
 }
 

@@ -32,7 +32,7 @@ TEST(TrainingPlan, GivesEndStagesOfLlama405bOneLayerFewer) {
   EXPECT_EQ(plan_refusal(plan), "accepted");
   EXPECT_EQ(plan.gpus(), 16384);
   EXPECT_EQ(plan.micro_batches(), 16);
-  const std::vector<std::int64_t> layers = layers_by_piece(llama_405b, plan);
+  const std::vector<std::int64_t> layers = layers_by_chunk(llama_405b, plan);
   EXPECT_EQ(layers.front(), 7);
   EXPECT_EQ(layers[1], 8);
   EXPECT_EQ(layers.back(), 7);
@@ -70,8 +70,8 @@ TEST(TrainingPlan, NamesTheTwoSettingsThatClash) {
   EXPECT_EQ(plan_refusal({.data = 2, .global_batch = 9, .micro_batch = 4}),
             "global batch 9 is not a multiple of data parallelism x micro-batch 8; choose a multiple of it");
   EXPECT_EQ(plan_refusal({.pipeline = 5, .global_batch = 5}),
-            "126 layers of llama do not split over pipeline 5 x interleave 1 pieces; choose pieces that divide 126 or "
-            "128");
+            "126 layers of llama do not split into pipeline 5 x interleave 1 chunks; choose a number of chunks that "
+            "divides 126 or 128");
   EXPECT_EQ(
       plan_refusal({.pipeline = 7, .interleave = 2, .global_batch = 8}),
       "the number of micro-batches 8 is not a multiple of pipeline 7; choose another global batch, or interleave 1");
@@ -99,7 +99,8 @@ TEST(TrainingPlan, NamesASingleLayerInTheSingular) {
   Transformer model = llama_405b;
   model.layers = 1;
   EXPECT_EQ(plan_refusal({.pipeline = 2, .global_batch = 2}, model),
-            "1 layer of llama does not split over pipeline 2 x interleave 1 pieces; choose pieces that divide 1 or 3");
+            "1 layer of llama does not split into pipeline 2 x interleave 1 chunks; choose a number of chunks that "
+            "divides 1 or 3");
 }
 
 TEST(TrainingPlan, StatesExpertParallelismItself) {

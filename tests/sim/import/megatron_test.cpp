@@ -402,13 +402,13 @@ TEST(Megatron, TheLastAssignmentOfAVariableCounts) {
   EXPECT_NE(run_text(import).find("\nranks: 8\n"), std::string::npos) << run_text(import);
 }
 
-TEST(Megatron, PiecesOfAStageAreCountedAsInMegatron) {
-  const auto pieces = [](const std::string& flags) {
+TEST(Megatron, ChunksOfAStageAreCountedAsInMegatron) {
+  const auto chunks = [](const std::string& flags) {
     return read_megatron(small("--num-layers 126 --pipeline-model-parallel-size 16 " + flags), "a.sh", "a");
   };
-  EXPECT_TRUE(has_line(pieces("--num-virtual-stages-per-pipeline-rank 4"), "interleave: 4"));
-  EXPECT_TRUE(has_line(pieces("--num-layers-per-virtual-pipeline-stage 2"), "interleave: 3"));
-  EXPECT_TRUE(has_line(pieces("--num-layers-per-virtual-pipeline-stage 2 --account-for-embedding-in-pipeline-split "
+  EXPECT_TRUE(has_line(chunks("--num-virtual-stages-per-pipeline-rank 4"), "interleave: 4"));
+  EXPECT_TRUE(has_line(chunks("--num-layers-per-virtual-pipeline-stage 2"), "interleave: 3"));
+  EXPECT_TRUE(has_line(chunks("--num-layers-per-virtual-pipeline-stage 2 --account-for-embedding-in-pipeline-split "
                               "--account-for-loss-in-pipeline-split"),
                        "interleave: 4"));
 }

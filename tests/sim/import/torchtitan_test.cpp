@@ -104,7 +104,7 @@ TEST_F(Torchtitan, PipelineSchedulesAreImported) {
   ASSERT_EQ(zbv.notes.size(), 1U);
   EXPECT_EQ(
       zbv.notes[0],
-      "pipeline_parallel_schedule ZBVZeroBubble has no counterpart: ZB-H1 is simulated, with one piece per stage");
+      "pipeline_parallel_schedule ZBVZeroBubble has no counterpart: ZB-H1 is simulated, with one chunk per stage");
   EXPECT_EQ(refusal(model + "[parallelism]\npipeline_parallel_schedule = \"1F1C\"\n"),
             "a.toml:5:1: parallelism.pipeline_parallel_schedule is '1F1C'; did you mean '1F1B'?");
 }

@@ -794,8 +794,8 @@ TEST(Score, ABatchOrLayersThatNothingDividesAreSkipped) {
   EXPECT_EQ(score.skipped[0].reason,
             "global batch 4 is not a multiple of data parallelism x micro-batch 3; choose a multiple of it");
   EXPECT_EQ(score.skipped[1].reason,
-            "4 layers of gpt of 4 x 4096 do not split over pipeline 8 x interleave 1 pieces; choose pieces that divide "
-            "4 or 6");
+            "4 layers of gpt of 4 x 4096 do not split into pipeline 8 x interleave 1 chunks; choose a number of chunks "
+            "that divides 4 or 6");
 }
 
 TEST(Score, TheFirstOfTwoNumbersOfARecipeIsCheckedLikeASingleOne) {
@@ -875,7 +875,7 @@ TEST(Score, UnknownWordsOfSchedulesAreQuotedWithoutControlCharacters) {
   EXPECT_EQ(reason("mlp", "bf16", "serial", "\x1b[2J"), "unknown kind of attention kernel '\\x1b[2J'");
 }
 
-TEST(Score, AModelOnOneStageIsOnePieceAndOnlyScoredRowsHaveAnMfu) {
+TEST(Score, AModelOnOneStageIsOneChunkAndOnlyScoredRowsHaveAnMfu) {
   const std::string header = "model,gpus,tp,cp,pp,seq,batch_per_dp,tflops_per_gpu,bf16_mfu_pct,hardware\n8b,8,1,1,";
   const TableScore one_stage = score_text(header + "1,8192,16,400,40,H100-SXM\n", "x.csv", {});
   EXPECT_EQ(one_stage.scored, 1);
@@ -911,7 +911,7 @@ TEST(Score, ALinkToItselfIsNoTableOfItsFolder) {
 TEST(Score, EveryRowOfTheDataFolderIsAccountedFor) {
   const std::filesystem::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
   if (!std::filesystem::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not next to the project: " << data;
+    GTEST_SKIP() << "the measured tables are not in this repository; folder not found: " << data;
   }
   std::int64_t scored = 0;
   for (const TableScore& score : score_tables(tables_in({data.string()}), {})) {

@@ -66,8 +66,8 @@ TEST(FrameworkRows, ARowWithAReasonHasTheFrameworksChoicesAndName) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(
       rows[0].text("reason"),
-      "32 layers of llama-3.1-8b do not split over pipeline 3 x interleave 1 pieces; choose pieces that divide 32 "
-      "or 34");
+      "32 layers of llama-3.1-8b do not split into pipeline 3 x interleave 1 chunks; choose a number of chunks that "
+      "divides 32 or 34");
   EXPECT_EQ(rows[0].text("framework"), "mine");
   EXPECT_EQ(rows[0].count("zero"), 3);
   EXPECT_EQ(rows[0].text("recompute"), "selective");

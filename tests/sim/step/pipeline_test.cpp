@@ -22,9 +22,9 @@ Stream device_only(Duration time) {
 }
 
 Pipeline equal_stages(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
-  const PipelinePiece piece{device_only(10us / interleave), device_only(20us / interleave)};
+  const PipelineChunk chunk{device_only(10us / interleave), device_only(20us / interleave)};
   return {stages, interleave, micro_batches,
-          std::vector<PipelinePiece>(static_cast<std::size_t>(stages * interleave), piece),
+          std::vector<PipelineChunk>(static_cast<std::size_t>(stages * interleave), chunk),
           std::vector<Duration>(static_cast<std::size_t>(stages), Duration::zero())};
 }
 
@@ -37,7 +37,7 @@ Duration last_end(const Pipeline& pipeline) {
 }
 
 // Narayanan et al. 2021, section 2.2: with p stages and m micro-batches the bubble is (p - 1) / m of the work, or
-// (p - 1) / (m v) with v pieces per stage.
+// (p - 1) / (m v) with v chunks per stage.
 TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   for (const std::int64_t stages : {1, 2, 4, 7}) {
     for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
@@ -46,7 +46,7 @@ TEST(Pipeline, OneFOneBTakesMicroBatchesPlusStagesLessOne) {
   }
 }
 
-TEST(Pipeline, InterleavingDividesTheBubbleByThePiecesOfAStage) {
+TEST(Pipeline, InterleavingDividesTheBubbleByTheChunksOfAStage) {
   EXPECT_EQ(last_end(equal_stages(4, 2, 8)), 8 * Duration(30us) + 3 * Duration(15us));
   EXPECT_EQ(last_end(equal_stages(2, 5, 4)), 4 * Duration(30us) + 1 * Duration(6us));
   EXPECT_EQ(last_end(equal_stages(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
@@ -63,35 +63,35 @@ TEST(Pipeline, SendsOverTheWiresBetweenTwoStages) {
   pipeline.sends = {1us, 100us, 3us, 1000us};  // The last stage sends nothing to the first.
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
   pipeline = equal_stages(4, 2, 4);
-  // The second pieces wait for the last stage's sends, and the first pieces for the sends back.
+  // The second chunks wait for the last stage's sends, and the first chunks for the sends back.
   pipeline.sends.back() = 1000us;
   EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
 
 TEST(Pipeline, IsAsFastAsItsSlowestStage) {
   Pipeline pipeline = equal_stages(3, 1, 100);
-  pipeline.pieces[1] = {device_only(20us), device_only(40us)};
+  pipeline.chunks[1] = {device_only(20us), device_only(40us)};
   // Before the slowest stage starts, a forward pass fills the pipeline; after it a backward pass drains the pipeline.
   // The slowest stage waits once, for 10 us, for its first gradient, because 1F1B lets it run at most two micro-batches
   // ahead.
   EXPECT_EQ(last_end(pipeline), 10us + 100 * Duration(60us) + 10us + 20us);
 }
 
-TEST(Pipeline, ReportsTheLastBackwardPassOfEveryPiece) {
+TEST(Pipeline, ReportsTheLastBackwardPassOfEveryChunk) {
   const std::vector<StageTimes> stages = simulate(equal_stages(2, 2, 2));
   ASSERT_EQ(stages[0].last_backward.size(), 2U);
-  EXPECT_EQ(stages[0].last_backward[0].piece, 2);
-  EXPECT_EQ(stages[0].last_backward[1].piece, 0);
+  EXPECT_EQ(stages[0].last_backward[0].chunk, 2);
+  EXPECT_EQ(stages[0].last_backward[1].chunk, 0);
   EXPECT_EQ(stages[0].last_backward[1].end, stages[0].end);
   EXPECT_EQ(stages[0].busy, 2 * Duration(30us));
 }
 
 /// Returns a ZB-H1 pipeline of equal stages.
 Pipeline zb_h1(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
-  const PipelinePiece piece{device_only(forward), device_only(backward), device_only(weights)};
+  const PipelineChunk chunk{device_only(forward), device_only(backward), device_only(weights)};
   return {.stages = stages,
           .micro_batches = micro_batches,
-          .pieces = std::vector<PipelinePiece>(static_cast<std::size_t>(stages), piece),
+          .chunks = std::vector<PipelineChunk>(static_cast<std::size_t>(stages), chunk),
           .sends = std::vector<Duration>(static_cast<std::size_t>(stages), Duration::zero()),
           .splits_backward = true};
 }

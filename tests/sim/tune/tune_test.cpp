@@ -37,8 +37,8 @@ class TuneTest : public ::testing::Test {
 };
 
 TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
-  // Tensor: one micro-batch of 2, or two of 1. Pipeline: 1 piece per stage with either choice; 2, 4 or 5 pieces only
-  // with two micro-batches, because interleaving needs a multiple of the stages: 2 + 1 + 1 + 1. Ten pieces in all are
+  // Tensor: one micro-batch of 2, or two of 1. Pipeline: 1 chunk per stage with either choice; 2, 4 or 5 chunks only
+  // with two micro-batches, because interleaving needs a multiple of the stages: 2 + 1 + 1 + 1. Ten chunks in all are
   // eight layers, the embedding and the loss. Context: either choice, times ZeRO 1 or 3. Data: one sequence per rank,
   // times ZeRO 1 or 3. Each of these with and without recomputation.
   std::size_t tensor = 0;
@@ -58,26 +58,26 @@ TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
   EXPECT_EQ(data, 1U * 2U * 2U);
 }
 
-TEST_F(TuneTest, TriesEveryNumberOfPiecesThatTheLayersAllow) {
-  // Four stages of 80 layers: 4, 8, 16, 20, 40 and 80 pieces divide 80; of the divisors of 82 none is a multiple of 4.
+TEST_F(TuneTest, TriesEveryNumberOfChunksThatTheLayersAllow) {
+  // Four stages of 80 layers: 4, 8, 16, 20, 40 and 80 chunks divide 80; of the divisors of 82 none is a multiple of 4.
   model_.layers = 80;
   PlanSpace staged = space(4, 16);
   staged.wish = {.tensor = 1, .pipeline = 4, .micro_batch = 1, .recompute = Recompute::none};
-  std::vector<std::int64_t> pieces;
+  std::vector<std::int64_t> chunks;
   for (const TrainingPlan& plan : plans_of(staged)) {
-    pieces.push_back(plan.interleave);
+    chunks.push_back(plan.interleave);
   }
-  EXPECT_EQ(pieces, (std::vector<std::int64_t>{1, 2, 4, 5, 10, 20}));
+  EXPECT_EQ(chunks, (std::vector<std::int64_t>{1, 2, 4, 5, 10, 20}));
 }
 
-TEST_F(TuneTest, TheFastestPlanIsTheFastestOfAllNumbersOfPieces) {
+TEST_F(TuneTest, TheFastestPlanIsTheFastestOfAllNumbersOfChunks) {
   model_.layers = 24;
   PlanSpace staged = space(4, 16);
   staged.wish = {.tensor = 1, .pipeline = 4, .micro_batch = 1, .recompute = Recompute::none};
   const Tuning searched = tune(staged, fastest_alone);
-  for (const std::int64_t pieces : {1, 2, 3, 6}) {
-    staged.wish.interleave = pieces;
-    EXPECT_GE(tune(staged, fastest_alone).best.front().step.time, searched.best.front().step.time) << pieces;
+  for (const std::int64_t chunks : {1, 2, 3, 6}) {
+    staged.wish.interleave = chunks;
+    EXPECT_GE(tune(staged, fastest_alone).best.front().step.time, searched.best.front().step.time) << chunks;
   }
 }
 
