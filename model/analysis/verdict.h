@@ -107,8 +107,8 @@ struct PlanChoice {
 };
 
 /// Chooses the plan that wins or, among plans that tie, the plan that the tie rule prefers. A plan that ties only
-/// because the difference is unsure is not chosen: the chosen objective exceeds the best by at most the difference of
-/// the rule. Requires at least one plan.
+/// because the difference is uncertain is not chosen: the chosen objective exceeds the best by at most the difference
+/// of the rule. Requires at least one plan.
 PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule);
 
 /// Returns "a", "a and b", or "a, b and c".

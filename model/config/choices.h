@@ -244,7 +244,7 @@ inline constexpr std::array of_models{
                              .uses = {step, tune, plan},
                              .catalogue = Catalogue::frameworks}
         .fills(name<&RunChoices::framework>),
-    // In a plan file the price belongs to a kind of GPUs, under the same name (plan_field.cpp).
+    // In a plan file the price belongs to a kind of GPU, under the same name (plan_field.cpp).
     SettingEntry<RunChoices>{.key = "price",
                              .flag = "price",
                              .group = whole,

@@ -42,9 +42,9 @@ constexpr std::array plan_field_table{
               .range = {0.01, 0.99}},
     PlanField{.key = "currency", .doc = "Currency of all prices", .preset = "$", .example = "$"},
     PlanField{.key = "model_error",
-              .doc = "Relative standard error of a predicted step, in addition to that of the machine's parameters "
-                     "(default: 0.42 with experts, 0.07 with a framework, else 0.13)",
+              .doc = "Relative standard error of a predicted step, in addition to that of the machine's parameters",
               .type = PlanType::number,
+              .computed_preset = "0.42 with experts; otherwise 0.07 with a framework, 0.13 without",
               .example = "0.13",
               .range = {0.0, 1.0}},
     PlanField{.key = "limits.p99_step",
@@ -141,9 +141,8 @@ constexpr std::array plan_field_table{
               .example = "0.1",
               .range = {0.0, 2.0}},
     PlanField{.key = "gpus.NAME.available",
-              .doc = "Available GPUs of this kind, among which the plan chooses; required unless `count` is given, for "
-                     "which it is only an upper limit"
-                     "",
+              .doc = "Available GPUs of this kind; the plan chooses how many to use. Required unless `count` is given; "
+                     "then it only limits `count`",
               .type = PlanType::count,
               .example = "4096",
               .range = {1.0, max_available_gpus}},
@@ -180,7 +179,7 @@ std::string values_in_words(const PlanField& field) {
     case PlanType::power: return "a power, such as 700 W, 1.3 kW, 10 MW";
     case PlanType::setting: {
       const Field* run = find_field(field.key.substr(field.key.rfind('.') + 1));
-      check(run != nullptr, "every setting of a kind of GPUs is a setting of runs");
+      check(run != nullptr, "every setting of a kind of GPU is a setting of runs");
       return values_in_words(*run);
     }
   }

@@ -25,11 +25,12 @@ enum class PlanType : std::uint8_t {
 };
 
 struct PlanField {
-  std::string_view key;  ///< "limits.power"; keys of a kind of GPUs begin with "gpus.NAME."
+  std::string_view key;  ///< "limits.power"; keys of a kind of GPU begin with "gpus.NAME."
   std::string_view doc;  ///< One line.
   PlanType type = PlanType::words;
-  std::string_view preset;   ///< The default as the user would write it; empty when there is none.
-  std::string_view example;  ///< Example of a value.
+  std::string_view preset;           ///< The default as the user would write it; empty if it is not a constant.
+  std::string_view computed_preset;  ///< A default that depends on the plan, in words; empty if there is none.
+  std::string_view example;          ///< Example of a value.
   bool required = false;
   Range<double> range{0.0, 1e18};  ///< Range of a number or a count.
 };

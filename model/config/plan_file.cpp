@@ -237,7 +237,7 @@ class PlanReader {
     std::vector<std::string> names = file_.root().map("gpus").keys();
     if (names.empty() && !file_.has_mistakes()) {
       top_.mistake("gpus",
-                   "'gpus' is empty; add a kind of GPUs below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
+                   "'gpus' is empty; add a kind of GPU below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
                    "price_date: 2026-05-04, available: 4096}\"");
     }
     for (const std::string& name : names) {
@@ -281,10 +281,10 @@ class PlanReader {
       offer.count = fields.count("count");
       offer.count_place = fields.place("count");
     } else if (!has_available) {
-      fields.mistake("",
-                     fmt::format("'available' or 'count' is missing in 'gpus.{}'; add the GPUs among which the plan "
-                                 "chooses, as in \"available: 4096\", or their exact number, as in \"count: 1024\"",
-                                 offer.name));
+      fields.mistake(
+          "", fmt::format("'available' or 'count' is missing in 'gpus.{}'; add how many GPUs are available, as in "
+                          "\"available: 4096\", or the exact number to use, as in \"count: 1024\"",
+                          offer.name));
     }
     offer.available = has_available ? fields.count("available") : offer.count.value_or(1);
     if (offer.count.value_or(0) > offer.available) {
@@ -301,7 +301,7 @@ class PlanReader {
     if (is_chosen && !plan_.deadline && !plan_.budget) {
       top_.mistake("tokens",
                    "'deadline' or 'budget' is required; add one, as in \"deadline: 60 days\", or the exact 'count' of "
-                   "every kind of GPUs");
+                   "every kind of GPU");
     }
     if (!is_chosen && !plan_.gpus.empty() && top_.has("confidence") && !plan_.deadline && !plan_.budget) {
       top_.mistake("confidence",
@@ -330,13 +330,13 @@ class PlanReader {
   PlanFile plan_;
 };
 
-/// Notes settings that have no meaning in a plan, or that belong to a kind of GPUs.
+/// Notes settings that have no meaning in a plan, or that belong to a kind of GPU.
 void note_other_settings(YamlFile& file, const YamlValue& set, const std::string& prefix = "") {
   for (const YamlValue::Field& entry : set.fields()) {
     const std::string key = prefix + entry.key;
     const Field* field = find_field(key);
     if (field != nullptr && find_plan_field("gpus.NAME." + key) != nullptr) {
-      file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
+      file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPU; write it below 'gpus'", key));
     } else if (key == "scope") {
       file.mistake(entry.place,
                    "a plan trains a model and does not use 'scope'; remove it, or for serving compare rows of "

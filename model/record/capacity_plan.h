@@ -37,7 +37,7 @@ struct CapacityRun {
   // One step:
   Interval step_s;
   double step_p50_s = 0.0, step_p95_s = 0.0, step_p99_s = 0.0,
-         step_p99_9_s = 0.0;  ///< percentiles with newly drawn GPUs
+         step_p99_9_s = 0.0;  ///< percentiles over machines whose GPUs differ in speed at random
   /// Step time if all GPUs were equally fast; the rest of the step is the wait for the slowest GPU.
   double step_equal_gpus_s = 0.0;
   double compute_s = 0.0, waiting_s = 0.0, gradients_s = 0.0, optimizer_s = 0.0;  ///< Parts that add up to the step.

@@ -247,7 +247,10 @@ PlanTable counts_table(const CapacityPlan& plan) {
                                            longer == 1 ? "1 run that takes" : fmt::format("{} runs that take", longer),
                                            days(longest))
                              : "",
-                  layout_words, plan.ties.empty() ? "" : "; tie: as good as the answer within its rule",
+                  layout_words,
+                  plan.ties.empty()    ? ""
+                  : plan.deadline_days ? "; tie: cost within verdict.difference of the lowest, or not clearly higher"
+                                       : "; tie: days within verdict.difference of the fewest, or not clearly more",
                   has_fixed_counts(plan) ? "" : " Only numbers that some layout divides evenly.");
   drop_the_only_kind(plan, table);
   return table;
@@ -299,9 +302,10 @@ std::string rate_or(const std::optional<double>& times, const char* other) {
 }
 
 PlanTable rates_table(const CapacityPlan& plan) {
-  PlanTable table{.id = "rates",
-                  .title = "Rates of links that this run needs",
-                  .columns = {{"links", true}, {"now, GB/s"}, {"hidden at"}, {"that is, GB/s"}, {"95% at"}, {"knee"}}};
+  PlanTable table{
+      .id = "rates",
+      .title = "Rates of links that this run needs",
+      .columns = {{"links", true}, {"now, GB/s"}, {"hidden at"}, {"hidden at, GB/s"}, {"95% at"}, {"knee"}}};
   for (const RateCurve& curve : plan.curves) {
     const CapacityKind& kind = *plan.best_kind();
     const double now = curve.links == "network" ? kind.network_gb_s.value_or(0.0) : kind.link_gb_s;

@@ -270,18 +270,19 @@ std::string model_error_sentence(const CapacityPlan& plan) {
   if (plan.has_measured_step) {
     return "The model's own error is what remains of it after the measured step.";
   }
-  const std::string of_run = fmt::format("{}, the model's error on measured steps in known frameworks",
-                                         share_percent(plan.model_error_of_run));
+  const std::string of_run = fmt::format(
+      "For the same step, commfuse-sim run uses {}: the model's error on measured steps in known frameworks.",
+      share_percent(plan.model_error_of_run));
   switch (plan.model_error_source) {
-    case ModelErrorSource::file:
-      return fmt::format("The plan states the model's own error; for the same step, run uses {}.", of_run);
+    case ModelErrorSource::file: return fmt::format("The plan states the model's own error. {}", of_run);
     case ModelErrorSource::measured_steps:
-      return "The model's own error is that on measured steps in known frameworks, as in run.";
+      return "The model's own error is that on measured steps in known frameworks, as in commfuse-sim run.";
     case ModelErrorSource::steps_before_settings: break;
   }
   return fmt::format(
-      "For the same step, run uses {}. No measured step ran the plan's schedules, so the plan uses 1.48 times the "
-      "median error of nine Megatron-Core steps that were predicted without the settings of their framework.",
+      "{} No measured step ran the plan's schedules, so the plan uses 1.48 times the median error of nine "
+      "Megatron-Core "
+      "steps that were predicted without the settings of their framework.",
       of_run);
 }
 

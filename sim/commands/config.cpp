@@ -61,9 +61,10 @@ std::string explanation(const Field& field) {
 }
 
 std::string explanation(const PlanField& field) {
-  const std::string preset = field.required         ? "none: the key is required"
-                             : field.preset.empty() ? "left open"
-                                                    : std::string(field.preset);
+  const std::string_view preset = field.required                   ? "none: the key is required"
+                                  : !field.preset.empty()          ? field.preset
+                                  : !field.computed_preset.empty() ? field.computed_preset
+                                                                   : "none";
   const std::string_view name = field.key.substr(field.key.rfind('.') + 1);
   return described(fmt::format("plan.{}", field.key), field.doc, values_in_words(field), preset) +
          fmt::format("  in a file    {}: {}\n", name, yaml_scalar(field.example));

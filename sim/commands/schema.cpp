@@ -210,7 +210,8 @@ Json value_of(const PlanField& field) {
 
 Json described(const PlanField& field) {
   Json json = value_of(field);
-  json["description"] = fmt::format("{}. {}", field.doc, values_in_words(field));
+  const std::string preset = field.computed_preset.empty() ? "" : fmt::format(". Default: {}", field.computed_preset);
+  json["description"] = fmt::format("{}. {}{}", field.doc, values_in_words(field), preset);
   if (!field.preset.empty()) {
     json["default"] = field.preset;
   }

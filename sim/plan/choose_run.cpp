@@ -73,7 +73,7 @@ class RunChooser {
   }
 
   /// Returns the run to choose among runs that tie in the objective, given in its order. A run that ties only because
-  /// the difference is unsure must save a larger share of the second quantity than it adds to the objective.
+  /// the difference is uncertain must save a larger share of the second quantity than it adds to the objective.
   [[nodiscard]] RunPlace preferred(std::vector<RunPlace> places, double difference) const {
     std::erase_if(places, [&](const RunPlace& place) { return is_beaten(place); });
     const RunPlace best = places.front();

@@ -12,7 +12,7 @@
 
 namespace commfuse {
 
-/// Evaluates changes to one answer, with the count and kind of GPUs unchanged. Every change chooses the schedules at
+/// Evaluates changes to one answer, with the number and kind of GPUs unchanged. Every change chooses the schedules at
 /// sites again. Changes that choose a layout again compare the fastest layout after the change with the fastest one
 /// before it: the time of the answer changes by that ratio, whatever broke a tie.
 class WhatIfs {

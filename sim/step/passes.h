@@ -33,7 +33,8 @@ inline StepPoint on_average(const StepPoint& point) {
   return slowed(point, slowest_of(point.plan.gpus(), point.rank_sigma));
 }
 
-/// Returns the percentiles, over machines with newly drawn GPUs, of the time that `time_of` returns for a point.
+/// Returns the percentiles of the time that `time_of` returns for a point, over machines whose GPUs differ in speed at
+/// random.
 template <class TimeOf>
 StepPercentiles over_machines(const StepPoint& point, const TimeOf& time_of) {
   const auto at = [&](double probability) {

@@ -16,7 +16,10 @@ const std::string plan_page = contents_of(COMMFUSE_SOURCE_DIR "/docs/plan.md");
 
 TEST(PlanPage, NamesEveryKeyWithItsDocAndDefault) {
   for (const PlanField& field : plan_fields()) {
-    const std::string_view preset = field.required ? "required" : field.preset.empty() ? "open" : field.preset;
+    const std::string_view preset = field.required                   ? "required"
+                                    : !field.preset.empty()          ? field.preset
+                                    : !field.computed_preset.empty() ? field.computed_preset
+                                                                     : "none";
     EXPECT_NE(plan_page.find(fmt::format("| `{}` | {} | {} |\n", field.key, field.doc, preset)), std::string::npos)
         << field.key;
   }

@@ -361,6 +361,9 @@ TEST(CommfuseSimPlan, KeysOfAPlanAreExplainedAndInTheSchema) {
   EXPECT_NE(list.out.find("plan.gpus.NAME.price_date "), std::string::npos) << list.out;
   const Outcome explanation = run_program("commfuse-sim config explain plan.limits.power");
   EXPECT_NE(explanation.out.find("in a file    power: \"10 MW\"\n"), std::string::npos) << explanation.out;
+  const std::string preset = "0.42 with experts; otherwise 0.07 with a framework, 0.13 without";
+  const Outcome computed = run_program("commfuse-sim config explain plan.model_error");
+  EXPECT_NE(computed.out.find("default      " + preset + "\n"), std::string::npos) << computed.out;
   EXPECT_EQ(run_program("commfuse-sim config explain plan.deadlin").err,
             "unknown key 'plan.deadlin' of a plan; did you mean 'plan.deadline'?\n");
   EXPECT_EQ(run_program("commfuse-sim config explain plan.gpus.h100.price").err,
@@ -368,6 +371,7 @@ TEST(CommfuseSimPlan, KeysOfAPlanAreExplainedAndInTheSchema) {
   const json schema = json::parse(run_program("commfuse-sim schema plan").out);
   const json& properties = schema.at("properties");
   EXPECT_EQ(properties.at("failures").at("properties").at("per_gpu_hour").at("default"), "2e-5");
+  EXPECT_TRUE(properties.at("model_error").at("description").get<std::string>().ends_with(". Default: " + preset));
   const json& gpus = properties.at("gpus").at("additionalProperties");
   EXPECT_EQ(gpus.at("required"), (json{"hardware", "price", "price_date"}));
   EXPECT_EQ(gpus.at("anyOf"), json::parse(R"([{"required": ["available"]}, {"required": ["count"]}])"));

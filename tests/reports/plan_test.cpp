@@ -69,17 +69,18 @@ CapacityPlan example_plan(const std::string& text = "h100") {
 TEST(CapacityReport, ExplainsWhyItsErrorDiffersFromThatOfRun) {
   CapacityPlan plan{.model_error = 0.13, .model_error_source = ModelErrorSource::steps_before_settings};
   plan.model_error_of_run = 0.0721;
-  EXPECT_EQ(model_error_sentence(plan),
-            "For the same step, run uses 7.2%, the model's error on measured steps in known frameworks. No measured "
-            "step ran the plan's schedules, so the plan uses 1.48 times the median error of nine Megatron-Core steps "
-            "that were predicted without the settings of their framework.");
+  EXPECT_EQ(
+      model_error_sentence(plan),
+      "For the same step, commfuse-sim run uses 7.2%: the model's error on measured steps in known frameworks. No "
+      "measured step ran the plan's schedules, so the plan uses 1.48 times the median error of nine "
+      "Megatron-Core steps that were predicted without the settings of their framework.");
   plan.model_error_source = ModelErrorSource::file;
   EXPECT_EQ(model_error_sentence(plan),
-            "The plan states the model's own error; for the same step, run uses 7.2%, the model's error on measured "
-            "steps in known frameworks.");
+            "The plan states the model's own error. For the same step, commfuse-sim run uses 7.2%: the model's error "
+            "on measured steps in known frameworks.");
   plan.model_error_source = ModelErrorSource::measured_steps;
   EXPECT_EQ(model_error_sentence(plan),
-            "The model's own error is that on measured steps in known frameworks, as in run.");
+            "The model's own error is that on measured steps in known frameworks, as in commfuse-sim run.");
   plan.has_measured_step = true;
   EXPECT_EQ(model_error_sentence(plan), "The model's own error is what remains of it after the measured step.");
 }
@@ -334,6 +335,8 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_EQ(json.at("ties").at(0).at("run"), 2);
   EXPECT_EQ(json.at("tie_rule"), "fewer GPUs");
   EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
+  const std::string lowest = "; tie: cost within verdict.difference of the lowest, or not clearly higher.";
+  EXPECT_NE(plan_markdown(plan).find(lowest), std::string::npos) << plan_markdown(plan);
   EXPECT_TRUE(nlohmann::json::parse(plan_json(example_plan())).at("tie_rule").is_null());
   plan.kinds[0].runs[1].cost = {};  // Free GPUs: costs of 0 have no relative difference.
   plan.kinds[0].runs[2].cost = {};
