@@ -67,8 +67,8 @@ struct PlanSaving {
 };
 std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, const VerdictRule& rule = {});
 
-/// Savings of the plans whose two rows fit in memory, and the decisive plan among them: the plan where overlap surely
-/// saves the most, else where it surely loses the most, else the first one.
+/// Savings of the plans whose two rows fit in memory, and the decisive plan among them: the plan where overlap clearly
+/// saves the most, else where it clearly loses the most, else the first one.
 struct PlanSavings {
   SavingCount count;
   std::optional<std::size_t> decisive;  ///< Index in plans_of(rows); nothing if no plan has both rows and fits.

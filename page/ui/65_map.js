@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winners around the chosen point, tokens by ranks. The second worker computes them cell by cell once the user
-// rests.
+// The winners around the chosen point, tokens by ranks. A second worker simulates them cell by cell once the user stops
+// changing settings.
 
 const LOOKING = "Simulating nearby points\u2026";
 const MAP_LEGEND = [
@@ -168,7 +168,7 @@ class WinnersMap {
     const entries = MAP_LEGEND.filter(([pay]) => used.has(pay)).map(([pay, look, words]) =>
       element("li", { "data-pay": pay }, element("span", { class: `swatch ${look}`, "aria-hidden": "true" }), words),
     );
-    const named = withImplementations(live.rows ?? []) ? "the fastest implementation that surely beats serial, or serial" : "the fastest schedule";
+    const named = withImplementations(live.rows ?? []) ? "the fastest implementation that clearly beats serial, or serial where overlap does not pay" : "the fastest schedule";
     this.place.replaceChildren(
       element(
         "p",
@@ -234,7 +234,7 @@ class WinnersMap {
     next?.querySelector("button")?.focus();
   }
 
-  /// Names changes of the verdict: the nearest tokens and ranks with another verdict.
+  /// Names changes of the verdict: the nearest tokens and ranks with another verdict, and links half or twice as fast.
   sentence() {
     const { seqs, ranks } = this.axes(3);
     const current = this.known({});
@@ -247,8 +247,10 @@ class WinnersMap {
       const resultAt = (value) => this.known({ [key]: String(value) });
       const find = (side) => {
         const differing = side.filter((value) => resultAt(value)?.name && resultAt(value).pay !== current.pay);
+        // The nearest other verdict, then the nearest that differs from both, for example "too close to call", then the
+        // opposite.
         const clear = differing.find((value) => resultAt(value).pay !== resultAt(differing[0]).pay);
-        return [...differing.slice(0, 1), ...(clear === undefined ? [] : [clear])]; // "too close to call", then the opposite
+        return [...differing.slice(0, 1), ...(clear === undefined ? [] : [clear])];
       };
       const sides = [[...values].reverse().filter((value) => value < chosen), values.filter((value) => value > chosen)];
       return sides.flatMap(find).map((value) => [`at ${words(value)}`, name(resultAt(value))]);

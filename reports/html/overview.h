@@ -54,12 +54,12 @@ struct Overview {
   std::optional<std::size_t> highest_mfu;
   SavingCount savings;                      ///< Saving of the recommended schedule against serial at each point.
   std::vector<StrategySavings> strategies;  ///< Largest median first.
-  /// The point to show first: the point where overlap surely saves the largest share of serial's time, else where it
-  /// surely loses the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is
+  /// The point to show first: the point where overlap clearly saves the largest share of serial's time, else where it
+  /// clearly loses the most; without serial, where the fastest schedule has the largest lead. Nothing if no point is
   /// decided.
   std::optional<RowRange> decisive;
   std::optional<RowRange> best;     ///< Point with the largest saving against serial, sure or not.
-  std::optional<RowRange> loss;     ///< Point where overlap surely loses the most.
+  std::optional<RowRange> loss;     ///< Point where overlap clearly loses the most.
   std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties for the first place.
   /// Value of each row, encoded as in RowColumns: against_serial() if the row has a result.
   NarrowColumn against_serial;
