@@ -11,8 +11,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr double bytes_converted = 3.0;  // of an element: 2 read, 1 written
-constexpr double bytes_scanned = 2.0;
+constexpr double bytes_converted = 3.0;  // per element: 2 bytes read, 1 written
+constexpr double bytes_scanned = 2.0;    // per element
 constexpr double elements_of_conversion_block = 2048.0;
 constexpr double most_conversion_blocks = 65536.0;
 constexpr double elements_of_scale_block = 1024.0;
@@ -23,8 +23,9 @@ double elements_of(const QuantizationSize& size) {
   return static_cast<double>(size.rows) * static_cast<double>(size.width);
 }
 
-/// Returns the time of a byte, relative to a byte from the HBM. Both parts pass the input and the output between two
-/// uses of a byte, because a framework runs one after the other.
+/// Returns the time of a byte, relative to a byte from the HBM. For both the conversion and the search for the scale,
+/// the whole input and output (3 bytes per element) pass through the L2 between two uses of a byte, because a framework
+/// runs the two one after the other.
 double cost_of_quantized_byte(const Accelerator& accelerator, const Quantization& fitted, double elements,
                               double cached_cost) {
   const double capacity = fitted.resident_share.value * static_cast<double>(accelerator.l2_capacity.count);

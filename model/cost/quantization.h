@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time to convert activations of 16 bits to fp8 with one scale for the whole tensor, as a serving framework does before
-// a GEMM in fp8: a conversion with a given scale, and what finding the scale adds to it.
+// Time to convert 16-bit activations to fp8 with one scale for the whole tensor, as a serving framework does before a
+// GEMM in fp8: a conversion with a given scale, and the search for the scale.
 //
 //   conversion = call + (start^4 + work^4)^(1/4)
 //   work       = 3 e x cost / (HBM bandwidth x efficiency) + blocks x block / SMs

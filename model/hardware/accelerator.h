@@ -36,8 +36,9 @@ struct GemmParameters {
   Parameter<double> tile_128x64{1.0};  ///< Also 64 x 128.
   Parameter<double> tile_64x64{1.0};
   Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
-  Parameter<double> unhidden{0.4};      ///< Part of the shorter of HBM traffic and k loops that is not hidden.
-  Parameter<double> join_cost{1.0};     ///< Time per byte of partial results, relative to a byte of weights.
+  /// Adds unhidden x lesser^2 / greater, of HBM time and compute time, to the greater (model/cost/gemm.h).
+  Parameter<double> unhidden{0.4};
+  Parameter<double> join_cost{1.0};  ///< Time per byte of partial results, relative to a byte of weights.
 
   /// Share of the dense peak that the power limit allows the whole chip in a short GEMM (0: no limit), and the part of
   /// this share that remains in a long GEMM.
@@ -85,7 +86,7 @@ struct AttentionParameters {
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to a tile among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
-  /// if a sequence has few tiles. The value is the time of a score with split keys relative to a score without.
+  /// if a sequence has few tiles. The value is the time per score with split keys, relative to unsplit keys.
   Parameter<double> split_cost{0.0};
   Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
 };
@@ -140,17 +141,16 @@ struct ExpertLayer {
   Parameter<double> sm_loads;          ///< Rate at which 128 columns of an expert load, relative to `sm_bandwidth`.
   Parameter<double> row_traffic;       ///< Number of times that the rows of both GEMMs are moved, at HBM bandwidth.
   Parameter<double> matrix_share;      ///< Share of the dense peak that tiles of full length reach.
-  Parameter<double> loop_start;        ///< Elements of the inner extent that take as long as a tile's start and end.
+  Parameter<double> loop_start;        ///< Start and end of a tile, as extra elements of the inner extent (k).
   Parameter<double> uneven_time{1.0};  ///< Compute with uneven loads, relative to balanced loads.
   FitScope fit{};
 };
 
-/// Conversion of activations of 16 bits to fp8 with one scale per tensor: the conversion, and what finding the scale
-/// adds
+/// Conversion of 16-bit activations to fp8 with one scale per tensor: the conversion, and the search for the scale
 /// (`scale_`). model/cost/quantization.h gives the formula.
 struct Quantization {
   Parameter<Duration> call;            ///< Once per conversion.
-  Parameter<Duration> start;           ///< Shortest time of a conversion after `call`.
+  Parameter<Duration> start;           ///< Shortest time of a conversion, in addition to `call`.
   Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for bytes that the L2 does not hold.
   Parameter<double> cached_cost;       ///< Time of a byte that the L2 holds, relative to one that it does not hold.
   Parameter<Duration> block;           ///< Time of an SM per block of 2,048 elements.

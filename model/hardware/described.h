@@ -57,7 +57,8 @@ struct Described<GemmParameters> {
       entry("wave_quantum", &G::wave_quantum, "1: a partly full wave takes as long as a full one")
           .optional()
           .within(0.0, 1.0),
-      entry("unhidden", &G::unhidden, "Share of the shorter of traffic and loops that adds to the time")
+      entry("unhidden", &G::unhidden,
+            "Adds unhidden x lesser^2 / greater, of HBM time and compute time, to the greater")
           .optional()
           .within(0.0, 1.0),
       entry("join_cost", &G::join_cost, "Time per byte of partial results, relative to a byte of weights")
@@ -119,7 +120,9 @@ struct Described<AttentionParameters> {
       entry("lone_tile", &A::lone_tile, "Time of a tile alone on its SM, relative to a tile among many")
           .optional()
           .within(0.0, relative_most),
-      entry("split_cost", &A::split_cost, "Time per score of split keys, relative to others; 0: no packed heads")
+      entry(
+          "split_cost", &A::split_cost,
+          "Time per score with split keys, relative to unsplit keys; 0: the kernel neither packs heads nor splits keys")
           .optional()
           .within(0.0, relative_most),
       entry("unsplit_keys", &A::unsplit_keys, "Keys of a sequence that are never split")
@@ -206,7 +209,7 @@ struct Described<ExpertLayer> {
       entry("row_traffic", &E::row_traffic, "Number of times that the rows of both GEMMs are moved")
           .within(0.0, relative_most),
       entry("matrix_share", &E::matrix_share, "Share of the dense peak").within(efficiency_least, clocks_most),
-      entry("loop_start", &E::loop_start, "Elements that take as long as the start and end of a tile")
+      entry("loop_start", &E::loop_start, "Start and end of a tile, as extra elements of the inner extent (k)")
           .within(0.0, inner_extent_most),
       entry("uneven_time", &E::uneven_time, "Compute with uneven loads, relative to balanced loads")
           .optional()
@@ -218,7 +221,7 @@ struct Described<Quantization> {
   using Q = Quantization;
   static constexpr std::tuple entries{
       entry("call", &Q::call, "Time per conversion"),
-      entry("start", &Q::start, "Shortest time of a conversion after call"),
+      entry("start", &Q::start, "Shortest time of a conversion, in addition to `call`"),
       entry("hbm_efficiency", &Q::hbm_efficiency, "Share of the HBM bandwidth").within(efficiency_least, 1.0),
       entry("cached_cost", &Q::cached_cost, "Time of a byte that the L2 holds, relative to one that it does not hold")
           .within(0.0, relative_most),
@@ -265,20 +268,20 @@ struct Described<Accelerator> {
 
 template <>
 struct Described<SmallMessages> {
-  static constexpr std::tuple entries{entry("up_to", &SmallMessages::up_to), entry("latency", &SmallMessages::latency),
-                                      entry("rate", &SmallMessages::rate)};
+  static constexpr std::tuple entries{entry("up_to", &SmallMessages::up_to, "Messages up to this size"),
+                                      entry("latency", &SmallMessages::latency), entry("rate", &SmallMessages::rate)};
 };
 
 template <>
 struct Described<PeerParameters> {
   using P = PeerParameters;
   static constexpr std::tuple entries{
-      entry("latency", &P::latency, "Time from both ends posted to the first byte, without launch"),
+      entry("latency", &P::latency, "Time from when both ends are posted until the first byte arrives, without launch"),
       entry("rate", &P::rate, "Rate to a single peer, one direction"),
       entry("aggregate_rate", &P::aggregate_rate, "Rate to all peers of a rank together").optional(),
       entry("ctas", &P::ctas, "SMs that the kernel occupies; 0 for copy engines").within(0.0, cta_most),
       entry("issue_cost", &P::issue_cost, "Host time to issue one grouped send and receive"),
-      entry("small", &P::small, "Messages up to this size")};
+      entry("small", &P::small, "Protocol for small messages; without it, latency and rate apply to every size")};
 };
 
 template <>
@@ -350,8 +353,8 @@ struct Described<CustomAllReduces> {
 };
 
 /// Algorithms of a collective besides its ring, each in a map of its own. Files, their schema, the output of calibrate
-/// and the parameters that are raised by their error follow from this list; model/cost/communication.h has the
-/// formulas.
+/// and the parameters that are raised by one standard error (raised.h) follow from this list;
+/// model/cost/communication.h has the formulas.
 inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree),
                                                   entry("custom_all_reduce", &CollectiveParameters::custom_all_reduce,
                                                         "All-reduce kernels of serving frameworks, in a node")};
@@ -361,7 +364,7 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
-/// Type to which the member of an algorithm's entry points.
+/// Parameter struct of an algorithm: the pointee type of the shared pointer that its entry names.
 template <class E>
 using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;
 

@@ -27,7 +27,7 @@ struct SmallMessages {
 
 /// Parameters of an exchange with one peer.
 struct PeerParameters {
-  Parameter<Duration> latency;     ///< From the posting of both ends to the first byte's arrival; without launch time.
+  Parameter<Duration> latency;     ///< From when both ends are posted until the first byte arrives, without launch.
   Parameter<BytesPerSecond> rate;  ///< Rate of a single peer in one direction, while both directions are busy.
   /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if the peers share a port,
   /// as on a switch (the default in a file), and is at most the sum of their rates if each has its own wire, as on a

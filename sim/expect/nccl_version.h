@@ -22,12 +22,13 @@ struct NcclVersion {
 /// Parses strings such as "2.23" and "2.28.9". Returns nullopt for any other string.
 std::optional<NcclVersion> nccl_version_named(std::string_view text);
 
-/// Returns the NCCL version of the measurements to which the machine's collectives were fitted. The source of
-/// link.collective.rate names it, as in "fitted: nccl_h100.csv, NCCL 2.29.2"; otherwise returns nullopt.
+/// Returns the NCCL version of the measurements to which the machine's collectives were fitted, as named in the source
+/// of link.collective.rate ("fitted: nccl_h100.csv, NCCL 2.29.2"). Returns nullopt if the rate is not fitted or its
+/// source names no version.
 std::optional<NcclVersion> fitted_version(const Machine& machine);
 
-/// Errors between two versions: root mean square of the medians of three pairs of versions on H100 and B200, with equal
-/// weights for the pairs (docs/decisions/0077).
+/// Relative error when the NCCL version differs: the difference in median times, as the root mean square over three
+/// pairs of versions on H100 and B200, equally weighted (docs/decisions/0077).
 inline constexpr SoftwareErrors between_versions{.bandwidth = 0.03, .latency = 0.07};
 
 /// Returns no errors for the fitted version, regardless of the patch number; returns between_versions for any other

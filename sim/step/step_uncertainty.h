@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The uncertainty of a whole model's time: the parameters of the machine, of the framework and of an implementation are
-// raised by their errors, one at a time.
+// The uncertainty of a whole model's time: each parameter of the machine, of the framework and of an implementation is
+// raised by its standard error, one at a time.
 #pragma once
 
 #include <cstddef>
