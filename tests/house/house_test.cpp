@@ -263,11 +263,11 @@ TEST(House, RetiredPhrasesAreFoundOnlyInLiteralsAndPages) {
   tree.write("reports/c.cpp", "\"{:.1f} %, or price {:+g} %\";\n\"{:.1f} % ahead, {:.0f} %\";\n");
   tree.write("tests/b.cpp", "\"is played\"\n");
   EXPECT_EQ(retired_phrases(tree.root()),
-            (Sentences{"page/ui/c.js:2: 'is played' is retired; write 'is simulated, or runs'",
+            (Sentences{"page/ui/c.js:2: 'is played' is retired; write 'is simulated' or 'runs'",
                        "reports/c.cpp:2: '2 %' is retired; write '2%'",
                        "sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
                        "README.md:2: 'the page of a plan' is retired; write 'plan report'",
-                       "docs/howto/b.md:1: 'is played' is retired; write 'is simulated, or runs'",
+                       "docs/howto/b.md:1: 'is played' is retired; write 'is simulated' or 'runs'",
                        "docs/howto/b.md:2: '2 %' is retired; write '2%'",
                        "page/ui/index.html:2: 'how it strays' is retired; write 'its jitter'"}));
 }

@@ -14,44 +14,45 @@ namespace {
 
 struct Phrase {
   std::string_view retired;
-  std::string_view instead;
+  std::string_view instead;  ///< in quotes
 };
 
 // The list has whole phrases. No single word is retired, because most words also have a good use.
 constexpr std::array phrases{
-    Phrase{"is no dtype", "unknown dtype"},
-    Phrase{"is no strategy", "unknown strategy"},
-    Phrase{"is no whole number", "is not a whole number"},
-    Phrase{"is no plain file", "is not a plain file"},
-    Phrase{"is no multiple of", "is not a multiple of"},
-    Phrase{"is no column", "unknown column"},
-    Phrase{"leave it out", "remove it"},
-    Phrase{"has no use for", "does not use"},
-    Phrase{"has no such thing", "is not available for"},
-    Phrase{"stands alone; write it alone", "cannot be combined with other values"},
-    Phrase{"is played", "is simulated, or runs"},
-    Phrase{"are played", "are simulated, or run"},
-    Phrase{"cannot play", "cannot simulate"},
-    Phrase{"plays events", "processes events"},
-    Phrase{"that nobody has", "hypothetical"},
-    Phrase{"links nobody has", "hypothetical links"},
-    Phrase{"nothing strays", "nothing varies"},
-    Phrase{"how it strays", "its jitter"},
-    Phrase{"hangs on", "depends on; sensitivity"},
-    Phrase{"leans on", "depends on"},
-    Phrase{"o many products", "GEMMs"},
-    Phrase{"ways to spread", "layouts"},
-    Phrase{"the page of a plan", "plan report"},
-    Phrase{"is kept with", "chance of meeting the deadline"},
-    Phrase{"how it feels", "device health"},
-    Phrase{"reach a GPU", "device health"},
-    Phrase{"sites that were compute alone", "lower bound with free communication"},
-    Phrase{"which is what is written", "writes"},
-    Phrase{"obody chose a batch", "No --batch given"},
-    Phrase{"obody looked", "not checked"},
+    Phrase{"is no dtype", "'unknown dtype'"},
+    Phrase{"is no strategy", "'unknown strategy'"},
+    Phrase{"is no whole number", "'is not a whole number'"},
+    Phrase{"is no plain file", "'is not a plain file'"},
+    Phrase{"is no multiple of", "'is not a multiple of'"},
+    Phrase{"is no column", "'unknown column'"},
+    Phrase{"leave it out", "'remove it'"},
+    Phrase{"has no use for", "'does not use'"},
+    Phrase{"has no such thing", "'is not available for'"},
+    Phrase{"stands alone; write it alone", "'cannot be combined with other values'"},
+    Phrase{"is played", "'is simulated' or 'runs'"},
+    Phrase{"are played", "'are simulated' or 'run'"},
+    Phrase{"cannot play", "'cannot simulate'"},
+    Phrase{"plays events", "'processes events'"},
+    Phrase{"that nobody has", "'hypothetical'"},
+    Phrase{"links nobody has", "'hypothetical links'"},
+    Phrase{"nothing strays", "'nothing varies'"},
+    Phrase{"how it strays", "'its jitter'"},
+    Phrase{"hangs on", "'depends on' or 'sensitivity'"},
+    Phrase{"leans on", "'depends on'"},
+    Phrase{"o many products", "'GEMMs'"},
+    Phrase{"ways to spread", "'layouts'"},
+    Phrase{"the page of a plan", "'plan report'"},
+    Phrase{"is kept with", "'chance of meeting the deadline'"},
+    Phrase{"how it feels", "'device health'"},
+    Phrase{"reach a GPU", "'device health'"},
+    Phrase{"sites that were compute alone", "'lower bound with free communication'"},
+    Phrase{"which is what is written", "'writes'"},
+    Phrase{"obody chose a batch", "'No --batch given'"},
+    Phrase{"obody looked", "'not checked'"},
 };
 
-/// Lines that may keep a phrase, because it is the name of a column or of a change in JSON.
+/// Lines that contain one of these strings are skipped: `leans_on` is the name of a column, and the other is the name
+/// of a what-if change in the JSON of `plan`.
 constexpr std::array<std::string_view, 2> allowed_lines{"`leans_on`", "price {:+g} %"};
 
 /// Returns whether a space separates a number or a placeholder from its percent sign, as in "2 %". "17 % 5" is a
@@ -112,7 +113,7 @@ void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<
     }
     for (const auto& [retired, instead] : phrases) {
       if (text.find(retired) != std::string::npos) {
-        breaches.push_back(place + ": '" + std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
+        breaches.push_back(place + ": '" + std::string(retired) + "' is retired; write " + std::string(instead));
       }
     }
   }
