@@ -51,7 +51,7 @@ TEST(AccuracyDoc, HasTheScoresOfTheShippedTables) {
 
 TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
   if (!fs::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not next to the project: " << data;
+    GTEST_SKIP() << "the measured tables are not in this repository; folder not found: " << data;
   }
   const Outcome scored = run_program("commfuse-sim score -o markdown --data " + data.string() +
                                      " --data " COMMFUSE_SOURCE_DIR "/configs/published");
@@ -81,7 +81,7 @@ TEST(AccuracyDoc, ComparesStaticWithDynamicInterferenceOnEveryMachine) {
 // The command exits with 4 unless the verdicts meet their gates.
 TEST(AccuracyDoc, EndsWithVerdictsIfTheMeasurementsExist) {
   if (!fs::is_directory(data)) {
-    GTEST_SKIP() << "the tables are not next to the project: " << data;
+    GTEST_SKIP() << "the measured tables are not in this repository; folder not found: " << data;
   }
   const Outcome scored =
       run_program("commfuse-sim score --verdicts -o markdown --data " + (data / "measured").string());

@@ -135,7 +135,7 @@ TEST_F(Width, StoresOfLayersFit) {
   }
 }
 
-TEST_F(Width, StoresOfWholeModelsAndOfBothKindsFit) {
+TEST_F(Width, WholeModelResultsAndMixedResultsFit) {
   sweep("training-plans.yaml", "plans");
   expect_fits("commfuse-sim results plans");
   expect_fits("commfuse-sim best plans");
@@ -202,12 +202,13 @@ TEST_F(Width, ScoresFit) {
   }
   const std::string data = COMMFUSE_SOURCE_DIR "/../shared/data/measured";
   if (!std::filesystem::is_directory(data)) {
-    GTEST_SKIP() << "scores of verdicts and of whole steps need the tables next to the project: " << data;
+    GTEST_SKIP() << "score --verdicts needs the measured tables, which are not in this repository; folder not found: "
+                 << data;
   }
   expect_fits("commfuse-sim score --verdicts --data " + data);
 }
 
-TEST_F(Width, PlansThatMissAndLongTimesFit) {
+TEST_F(Width, PlansThatMissTheirLimitsAndLongTimesFit) {
   expect_fits("commfuse-sim run --seq 2M --batch 16");
   expect_fits("commfuse-sim why --seq 512K");
   expect_fits("commfuse-sim plan --model llama-3.1-8b --tokens 1e11 --gpus h100 --price 2 --deadline 1d --budget 4k");
@@ -221,7 +222,7 @@ TEST_F(Width, TheValidatorFits) {
   }
 }
 
-TEST_F(Width, MessagesFitATerminalAndAreWholeInAPipe) {
+TEST_F(Width, MessagesWrapOnATerminalAndStayOnOneLineInAPipe) {
   for (const char* command : {"run --no-such-flag", "run --scope gemm", "run --hardware mi300x --model mixtral-8x7b",
                               "why --scope step", "results absent", "expect --zzzzzzzz"}) {
     const std::string full = fmt::format("commfuse-sim {}", command);

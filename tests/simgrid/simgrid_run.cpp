@@ -139,7 +139,7 @@ class SimGridRun {
   }
 
   void run(Rank rank, const Command& command) {
-    check(command.kind != OpKind::collective, "collectives hold no links");
+    check(command.kind != OpKind::collective, "a program simulated with SimGrid has no collectives");
     if (command.kind != OpKind::exchange) {
       s4u::this_actor::sleep_for(seconds(fluid_.costs.of(rank, position(command.op))));
       return;
@@ -164,7 +164,7 @@ class SimGridRun {
     mailbox->put(&payload, 0);
     s4u::this_actor::sleep_for(seconds(path_of(rank, command).latency));
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[command.shape]);
-    check(exchange.protocol == Protocol::rendezvous, "exchanges are by rendezvous");
+    check(exchange.protocol == Protocol::rendezvous, "exchanges use the rendezvous protocol");
     const auto bytes = static_cast<std::uint64_t>(load_of(exchange, sizes_).count);
     mailbox->put_init(&payload, bytes)->set_rate(stage_of(rank, command).cap)->wait();
   }

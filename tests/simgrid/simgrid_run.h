@@ -18,7 +18,7 @@ namespace commfuse::test {
 /// SimGrid, because SimGrid shares a link in proportion to the inverse of latencies, as TCP does; without latencies its
 /// shares are max-min fair.
 ///
-/// Requires exchanges by rendezvous over wires of one stage, and no collectives.
+/// Requires exchanges that use the rendezvous protocol, over wires of one stage, and no collectives.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid);
 
 }  // namespace commfuse::test

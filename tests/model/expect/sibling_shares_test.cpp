@@ -9,8 +9,8 @@
 namespace commfuse {
 namespace {
 
-/// Returns the likelihood of every tried share for the medians of eight collectives. The error of a median combines
-/// 0.02 with the tried share of the residual, 0.1.
+/// Returns the log-likelihood of each tried share, given the medians of eight collectives. A median's own error is
+/// hypot(0.02, share x 0.1), where 0.1 is the residual.
 ShareLikelihood likelihood_of(double median, Limit limit) {
   ShareLikelihood likelihood;
   for (const double share : tried_shares()) {
@@ -31,7 +31,7 @@ TEST(SiblingSharesTest, FindsTheShareThatMadeTheMedians) {
   EXPECT_NEAR(share_of(nodes), 0.4, 0.02);
 }
 
-TEST(SiblingSharesTest, FewNodesDecideLittleAndNoNodesDecideNothing) {
+TEST(SiblingSharesTest, MoreNodesSharpenTheShareAndNoNodesGiveTheMean) {
   EXPECT_DOUBLE_EQ(share_of({}), 0.5);
   const std::vector<ShareLikelihood> equal_medians{likelihood_of(0.0, Limit::bandwidth)};
   EXPECT_GT(share_of(equal_medians), 0.02);
@@ -41,7 +41,7 @@ TEST(SiblingSharesTest, FewNodesDecideLittleAndNoNodesDecideNothing) {
   EXPECT_GT(share_of(distant_medians), 0.9);
 }
 
-TEST(SiblingSharesTest, AnOutlierMovesTheShareOfLatencyLess) {
+TEST(SiblingSharesTest, AnOutlierMovesTheLatencyShareLessThanTheBandwidthShare) {
   std::vector<ClassHalf> halves(8, {.limit = Limit::latency, .median = 0.0, .shared_error = 0.001, .own_error = 0.0});
   const auto share_with = [&](Limit limit) {
     ShareLikelihood likelihood;

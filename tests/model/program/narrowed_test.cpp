@@ -44,7 +44,7 @@ std::vector<DType> wires_of(const Program& program) {
   return wires;
 }
 
-TEST(Narrowed, TransfersThatDoNotAddUpGetFewerBits) {
+TEST(Narrowed, TransfersWithoutSumsGetNarrowerWires) {
   const Program wide = transfers(DType::bf16);
   const std::vector<DType> before = wires_of(wide);
   const std::vector<DType> expected{DType::fp8, before[1], DType::fp8, DType::fp8, DType::bf16, DType::bf16};

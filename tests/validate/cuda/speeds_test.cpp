@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that no schedule hangs or changes a bit, whatever the speeds of its streams: the plugin on the software GPU,
-// whose streams have random delays, runs schedules of every strategy on 1 to 8 ranks many times, as virtual ranks of
-// one GPU and as ranks of NCCL with one GPU each. SOFTWARE_GPU_SPEEDS is the number of runs of each schedule: 2 by
-// default, 20 in .ci/full.
+// Tests that no schedule hangs and that its results are bitwise identical, whatever the speeds of its streams: the
+// plugin on the software GPU, whose streams have random delays, runs schedules of every strategy on 1 to 8 ranks
+// repeatedly, as virtual ranks on one GPU and as NCCL ranks with one GPU each. SOFTWARE_GPU_SPEEDS is the number of
+// runs of each schedule: 2 by default, 20 in .ci/full.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ int speeds() {
   return text == nullptr ? 2 : std::atoi(text);           // NOLINT(cert-err34-c): .ci/full sets it
 }
 
-/// Returns all buffers of the ranks that an executor holds.
+/// Returns the contents in `executor` of all buffers of the ranks that `holder` holds.
 std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& holder) {
   const Program& program = executor.program();
   std::vector<Matrix<float>> memory;
@@ -62,9 +62,10 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
   });
 }
 
-/// Runs a schedule at the given number of speeds on integers, whose sums have the same bits in every order, and names
-/// each run whose memory differs from the interpreter's. A run that hangs throws an exception. Because order does not
-/// matter, GEMMs are the library's, which take a third of the processor time of exact ones.
+/// Runs a schedule `times` times, each time at other speeds, on integers, whose sums have the same bits in every order.
+/// Returns the names of the runs whose memory differs from the interpreter's. A run that hangs throws an exception.
+/// Because the order of sums does not matter, GEMMs use the library's kernels (SumOrder::blocked), which take a third
+/// of the processor time of kernels that sum in ascending order.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
   const std::vector<Matrix<float>> inputs = integer_data(program, executor.sizes(), 1).inputs;
@@ -79,7 +80,7 @@ std::vector<std::string> wrong_runs(Executor& executor, int times) {
     executor.run(
         {.functions = Functions::integer, .sum_order = SumOrder::blocked, .order = static_cast<std::uint64_t>(speed)});
     if (!same_bits(memory_of(executor, executor), expected)) {
-      wrong.push_back(run + ": other bits");
+      wrong.push_back(run + ": bits differ from the interpreter's");
     }
   }
   return wrong;
@@ -113,7 +114,7 @@ class EverySpeed : public testing::TestWithParam<std::int32_t> {
   void SetUp() override {
     ASSERT_TRUE(plugin_->usable()) << plugin_->missing;
     if (slow_build && GetParam() > 4) {
-      GTEST_SKIP() << "up to four ranks in a slow build";
+      GTEST_SKIP() << "slow builds test at most four ranks";
     }
     if (plugin_->module->devices() < GetParam()) {
       GTEST_SKIP() << "the software GPU was loaded with fewer devices by another test of this process";
@@ -137,7 +138,8 @@ TEST_P(EverySpeed, GivesVirtualRanksTheSameBits) {
   }
 }
 
-/// Returns the faults of each rank, for ranks with one GPU each that NCCL connects with these options.
+/// Runs the schedules on `count` ranks with one GPU each, connected by NCCL with these options. Returns each rank's
+/// wrong runs and errors.
 std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, int count,
                                                     const std::vector<CheckPoint>& points, NetworkOptions options) {
   options.patience = watchdog;
@@ -169,13 +171,13 @@ std::vector<std::vector<std::string>> wrong_by_rank(const CudaModule& module, in
   return wrong;
 }
 
-TEST_P(EverySpeed, GivesRanksOfNcclTheSameBits) {
+TEST_P(EverySpeed, GivesNcclRanksTheSameBits) {
   const std::vector<std::vector<std::string>> nothing(static_cast<std::size_t>(GetParam()));
   EXPECT_EQ(wrong_by_rank(module(), GetParam(), schedules_on(GetParam()), {}), nothing);
 }
 
-/// Runs schedules of an operation that gathers and of one that scatters, on an odd number of ranks over fp8 wires.
-TEST_P(EverySpeed, GivesPutsOfNcclTheSameBits) {
+/// Runs schedules of an operation that gathers and of one that scatters; if the number of ranks is odd, over fp8 wires.
+TEST_P(EverySpeed, GivesTheSameBitsWithNcclPutsAndWindows) {
   std::vector<CheckPoint> points;
   for (CheckPoint point : schedules_on(GetParam())) {
     if (point.operation->name == "ag_gemm" || point.operation->name == "gemm_rs") {
