@@ -377,7 +377,7 @@ class Writer {
   std::vector<Node> open_;
 };
 
-/// Returns whether every rank runs every op, and all ops are kernels or self-paired exchanges by rendezvous.
+/// Returns whether every rank runs every op, and all ops are kernels or self-paired rendezvous exchanges.
 bool runs_in_order(const Lowered& lowered) {
   const auto& shapes = lowered.program->shapes;
   return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {

@@ -30,7 +30,7 @@ struct Tape {
     post,        // to = max(issue, operands)
     half,        // to = max(self, other turned) + duration; other is none for a push
     join,        // to = max(self, other turned); one of them may be none
-    exchange,    // a self-paired exchange by rendezvous: its post, half and join; self becomes the half
+    exchange,    // a self-paired rendezvous exchange: its post, half and join; self becomes the half
     collective,  // to = max over the members of self (of all operands, on a tape of single ranks) + longest duration
   };
   struct Instruction {

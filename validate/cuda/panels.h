@@ -20,10 +20,11 @@ std::int64_t rows_of(const Stack& stack);
 Stack slice_of(const Stack& stack, std::int64_t first, std::int64_t count);
 /// Returns one of `parts` slices of equal height. Requires that the number of rows is divisible by `parts`.
 Stack part_of(const Stack& stack, std::size_t index, std::size_t parts);
-/// Joins panels of a stack that continue each other in memory.
+/// Merges consecutive panels of a stack where the next panel starts at the address at which the previous one's rows
+/// would continue, with equal columns, stride and dtype.
 Stack joined(const Stack& stack);
-/// Cuts all stacks at the rows where any of them changes its panel: piece i holds one panel of each stack, all of the
-/// same height. Requires stacks of equal height.
+/// Cuts all stacks at every row where a panel of any of them ends. Piece i has one panel of each stack, all of the same
+/// height. Requires stacks of equal height.
 std::vector<std::vector<Panel>> rows_in_step(std::span<const Stack> stacks);
 /// Returns true if two panels share memory; a panel occupies everything from its first element to its last.
 bool overlap(const Panel& a, const Panel& b);
