@@ -281,8 +281,7 @@ std::string model_error_sentence(const CapacityPlan& plan) {
   }
   return fmt::format(
       "{} No measured step ran the plan's schedules, so the plan uses 1.48 times the median error of nine "
-      "Megatron-Core "
-      "steps that were predicted without the settings of their framework.",
+      "Megatron-Core steps that were predicted without the settings of their framework.",
       of_run);
 }
 

@@ -337,6 +337,10 @@ TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
   EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
   const std::string lowest = "; tie: cost within verdict.difference of the lowest, or not clearly higher.";
   EXPECT_NE(plan_markdown(plan).find(lowest), std::string::npos) << plan_markdown(plan);
+  CapacityPlan without_deadline = plan;
+  without_deadline.deadline_days.reset();
+  const std::string fewest = "; tie: days within verdict.difference of the fewest, or not clearly more.";
+  EXPECT_NE(plan_markdown(without_deadline).find(fewest), std::string::npos) << plan_markdown(without_deadline);
   EXPECT_TRUE(nlohmann::json::parse(plan_json(example_plan())).at("tie_rule").is_null());
   plan.kinds[0].runs[1].cost = {};  // Free GPUs: costs of 0 have no relative difference.
   plan.kinds[0].runs[2].cost = {};
