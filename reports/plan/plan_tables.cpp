@@ -140,8 +140,8 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
   add_step_rows(plan, kind, run, table.rows);
   table.note = plan.kinds.size() < 2 ? better_without_limits(plan) : "";
   table.note += fmt::format(
-      "90% of {} draws lie between 5% and 95%. They vary the step time by {} (one standard error, of which {} is the "
-      "model's own), and prices and failures by the errors in the plan. {}",
+      "The columns 5% and 95% bound 90% of {} draws. The standard error of the step time is {}, of which {} is the "
+      "model's own; prices and failures vary by the errors in the plan. {}",
       plan.draws, share_percent(kind.step_error), share_percent(plan.model_error), model_error_sentence(plan));
   return table;
 }
