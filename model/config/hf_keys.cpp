@@ -43,7 +43,7 @@ constexpr std::array irrelevant{
                "router_dropout router_jitter_noise router_loss router_norm_expert_weights router_z_loss_coef "
                "scale_attn_by_inverse_layer_idx seq_aux sequence_parallel tensor_parallel_degree time_step_floor "
                "time_step_limit time_step_max time_step_min token_dropout use_cache use_recompute "},
-    Irrelevant{"positions: the same work whatever they are",
+    Irrelevant{"positions, which do not change the work",
                " alibi compression_ratio freq_allocation global_rope_theta indexer_rope_interleave "
                "initial_context_length local_rope_theta max_position_embeddings max_seq_len max_sequence_length "
                "model_max_length mrope_interleaved mla_use_nope mrope_section no_rope_layers_interval "

@@ -128,7 +128,7 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 }
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
-  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
+  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and the accelerator's SMs");
   const AttentionParameters& parameters = accelerator.attention;
   const double work = work_seconds(accelerator, size, rows, sms);
   const Traffic traffic = traffic_of(accelerator, size, rows, sms);

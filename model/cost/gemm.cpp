@@ -277,7 +277,7 @@ Bytes compulsory_traffic(const GemmSize& size) {
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms) {
   check(size.m >= 1 && size.n >= 1 && size.k >= 1 && size.groups >= 1,
         "a matrix product has m, n, k and groups of at least 1");
-  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
+  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and the accelerator's SMs");
   const MatrixUnit& unit = accelerator.matrix_unit(size.dtype);
   const GemmParameters& parameters = unit.gemm;
   const Speeds speeds = speeds_of(accelerator, unit, sms);

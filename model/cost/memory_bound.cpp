@@ -10,7 +10,7 @@ namespace commfuse {
 
 Duration memory_bound_time(const Accelerator& accelerator, Bytes traffic, int sms) {
   check(traffic.count >= 0, "traffic is not negative");
-  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
+  check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and the accelerator's SMs");
   if (traffic.count == 0) {
     return Duration{0};
   }

@@ -75,8 +75,9 @@ constexpr std::array model_columns{
     setting("price", "price of a GPU-hour; absent if none was given", ColumnType::number),
     ModelColumn{"strategy"},
     ModelColumn{"implements"},
-    ModelColumn{"implemented_sites",
-                "implementations: sites whose forward pass they run; absent if they save time at none, or cannot run"},
+    ModelColumn{
+        "implemented_sites",
+        "implementations: sites whose forward pass they run; absent if they save no time at any site, or cannot run"},
     ModelColumn{"bound"},
     ModelColumn{"link_rate_gb_s"},
     ModelColumn{"network_rate_gb_s"},

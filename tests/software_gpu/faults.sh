@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts former faults of the GPU code back, one at a time, and checks that the test which the fault's patch names fails.
+# Puts former faults of the GPU code back, one at a time, and checks that the test named in the fault's patch fails.
 #
 #   tests/software_gpu/faults.sh check             checks that every patch applies to this tree; builds nothing
 #   tests/software_gpu/faults.sh run [A03 ...]     runs all or some of them; prints a table. Needs a build of this tree
@@ -216,5 +216,5 @@ run() {
 case ${1:-} in
   check) check ;;
   run) shift && run "$@" ;;
-  *) sed -n '3,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
+  *) sed -n '3,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2 && exit 2 ;;
 esac

@@ -92,7 +92,7 @@ stages=(
   "partitions 10 counted a GEMM on multiprocessors reserved by green contexts"
   "middle 150 divisible one rank with the whole GPU, against its prediction"
   "checks 120 fixed correctness levels T0, T1, T-int, T2, T3 of generated schedules on 2, 4 and 8 virtual ranks"
-  "pinned 30 counted bits of whole GEMMs by the kernels of their shards"
+  "pinned 30 counted bits of whole GEMMs that run the kernels chosen for their shards"
   "calibration 40 counted single ops, the hardware file fitted to them, and the comparison against it"
   "sanitize 60 fixed two scopes under compute-sanitizer"
 )

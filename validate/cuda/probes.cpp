@@ -608,7 +608,7 @@ constexpr std::array<ProbeStage, 10> stages{
      {"engines", "copies by kernels, the runtime, and copy engines through the host", probe_engines},
      {"partitions", "a GEMM on reserved SMs", probe_partitions},
      {"nccl", "an NCCL group, and a message to itself", probe_nccl},
-     {"pinned", "bits and time of a GEMM run by the kernel of its shards", probe_pinned}}};
+     {"pinned", "bits and time of a whole GEMM that runs the kernel chosen for its shards", probe_pinned}}};
 
 }  // namespace
 
