@@ -11,7 +11,7 @@ namespace software_gpu {
 
 /// Runs `body` once for every thread of the grid; returns when all have returned. The seed determines the order in
 /// which blocks begin, and in which threads continue after every barrier. A block begins once the blocks before it have
-/// ended or sleep. Ends the process with an error if threads of a block wait for each other forever.
+/// ended or are asleep. Ends the process with an error if threads of a block wait for each other forever.
 void run_kernel(const char* name, const KernelShape& shape, const std::function<void()>& body, std::uint64_t seed);
 
 }  // namespace software_gpu

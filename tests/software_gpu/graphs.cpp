@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events, and must be
-// joined again before the capture ends; captured work orders nothing outside the graph.
+// Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events, and the
+// stream that began the capture must wait for all captured work before the capture ends. Captured work orders nothing
+// outside the graph.
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -129,7 +129,7 @@ class Memory {
   }
 
   /// Describes an address that a kernel may not touch; false if it is outside this memory. The calling thread is about
-  /// to end the process, so this gives up if another thread holds the list.
+  /// to end the process, so this gives up if another thread holds the lock.
   [[nodiscard]] bool describe(const void* at, std::array<char, 160>& words) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) {
@@ -227,7 +227,7 @@ void report_fault(int signal, siginfo_t* about, void* context) {
     before.sa_sigaction(signal, about, context);
     return;
   }
-  ::signal(signal, SIG_DFL);  // the instruction runs once more
+  ::signal(signal, SIG_DFL);  // the instruction runs again, and now ends the process
 }
 
 void listen_for_faults() {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The double of NCCL: libnccl.so.2. SOFTWARE_GPU_NCCL is the version that it reports, by default 2.30.7; a call of a
-// function that this version lacks ends the process. Groups of non-blocking communicators are issued by another thread;
-// a communicator ends only after all graphs that hold its operations, even when it is aborted;
-// the first message between two ranks connects them, which needs both ranks and an idle device; operations of a
-// communicator run in the order of issue, and so do those of all communicators of a device before 2.26 or without
-// NCCL_LAUNCH_ORDER_IMPLICIT=1.
+// function that this version lacks ends the process. Another thread issues groups of non-blocking communicators. A
+// communicator ends, even when it is aborted, only after all graphs that hold its operations. The first message between
+// two ranks connects them, which needs both ranks and an idle device. Operations of a communicator run in the order of
+// issue; before 2.26, or without NCCL_LAUNCH_ORDER_IMPLICIT=1, so do those of all communicators of a device.
 #include <nccl.h>
 
 #include <fmt/format.h>
@@ -134,7 +133,7 @@ bool is_valid(const ncclConfig_t* config) {
   return config != nullptr && config->size == sizeof *config && config->magic == 0xcafebeef;
 }
 
-/// Requires a separate GPU for each rank.
+/// Tells all ranks which GPU each of them has, and refuses two ranks with the same GPU.
 ncclResult_t introduce(ncclComm& comm) {
   const std::string mine = software_gpu::uuid_of(comm.device);
   Bytes bytes(mine.size());

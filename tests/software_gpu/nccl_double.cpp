@@ -17,7 +17,7 @@
 
 using commfuse::validate::test::NcclDouble;
 
-/// Never freed, so that a use after its end is detected rather than undefined.
+/// A communicator. It is never freed, so that a use after its end is detected rather than undefined.
 struct ncclComm {
   int id = 0;
   int ranks = 1;
@@ -192,7 +192,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int /*color*/, int /*key*/, ncclComm
     return status;
   }
   *created = nullptr;
-  // The job belongs to the parent, so the parent decides whether the call blocks; the configuration is the child's.
+  // The parent runs the job, so its configuration determines whether the call blocks. `config` is that of the child.
   const auto work = [comm, created, config = *config] { *created = new_comm(comm, comm->ranks, config); };
   return comm->blocks ? run_now(lock, *comm, facts().hangs_in_init, work)
                       : run_later(lock, *comm, facts().hangs_in_init, work);
@@ -322,8 +322,8 @@ ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t
 #endif
 
 #if NCCL_DOUBLE_VERSION >= 22902
-// header_facts_test.cpp compares these types with NVIDIA's header if that has them; the header that this double is
-// compiled with may lack them.
+// The header with which this double is compiled may lack these functions. If NVIDIA's header has them,
+// header_facts_test.cpp compares their types.
 ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
                            int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0 || window == nullptr

@@ -47,7 +47,7 @@ Bytes receive(ncclComm& comm, int member, Purpose purpose) {
   return comm.mesh->receive(peer_of(comm, member), {comm.id, purpose}, comm.aborted);
 }
 
-/// Announces all receives before any send waits for its receiver, as a kernel does that works on all messages.
+/// Announces all receives before any send waits for its receiver, as one kernel for all messages does.
 void run_messages(ncclComm& comm, const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
     if (operation.kind == Operation::Kind::receive) {
@@ -85,7 +85,7 @@ void add_elements(Bytes& sums, const std::byte* more, const Read& read, const Ro
   }
 }
 
-/// Rounds to the dtype at every hop of a ring, as NCCL does.
+/// Adds `more` to the sums, which are rounded to the dtype at every hop of a ring, as in NCCL.
 void add(Bytes& sums, const std::byte* more, ncclDataType_t type) {
   switch (type) {
     case ncclBfloat16: add_elements<__nv_bfloat16>(sums, more, __bfloat162float, __float2bfloat16_rn); return;

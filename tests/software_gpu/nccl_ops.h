@@ -12,7 +12,7 @@
 #include "tests/software_gpu/gpu.h"
 #include "tests/software_gpu/nccl_mesh.h"
 
-/// Never freed, so that its use after destruction is detected.
+/// A communicator. It is never freed, so that its use after destruction is detected.
 struct ncclComm {
   std::shared_ptr<software_gpu::Mesh> mesh;  // null: not connected yet
   std::uint64_t id = 0;

@@ -399,7 +399,7 @@ CUresult create_stream(CUstream* stream, CUgreenCtx context, unsigned flags, int
 extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
                                                         unsigned long long flags,
                                                         cudaDriverEntryPointQueryResult* status) {
-  // Each function has the first version of the driver that provides it.
+  // Functions by name, each with the first version of the driver that provides it.
   static const std::map<std::string, std::pair<unsigned, void*>> functions{
       {"cuGetErrorString", {6000, reinterpret_cast<void*>(&get_error_string)}},
       {"cuDeviceGet", {2000, reinterpret_cast<void*>(&device_get)}},

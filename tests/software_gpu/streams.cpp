@@ -318,7 +318,7 @@ void push(cudaStream_t stream, Work work) {
 
 namespace {
 
-/// Makes work wait for its place in the line, which it takes when it is issued.
+/// Takes a place in the line for work that is being issued, and makes the work wait for that place when it runs.
 void order_in_line(Work& work) {
   if (work.line == nullptr) {
     return;
