@@ -79,8 +79,8 @@ std::vector<Call> Calls::compute(const At& at, Scratch& scratch) const {
   }
 }
 
-/// Rows of the result correspond to rows of a. A GEMM whose rows are not contiguous therefore becomes several
-/// GEMMs, one after another, with equal bits. The summed dimension must be contiguous.
+/// Rows of the result correspond to rows of `a`, so a GEMM whose rows are not contiguous becomes several GEMMs, one
+/// after another, with equal bits. The summed dimension must be contiguous.
 std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<GemmShape>(program_, at);
   std::vector<Call> calls;

@@ -97,7 +97,7 @@ Capture::~Capture() {
   }
   try {
     static_cast<void>(driver_.end_capture());
-  } catch (const std::exception&) {  // what failed has also ended the capture
+  } catch (const std::exception&) {  // the failure has also ended the capture
   }
 }
 

@@ -38,7 +38,7 @@ struct Partition {
   std::int32_t id = 0;
   int multiprocessors = 0;
 };
-/// A byte of device memory.
+/// The address of a byte of device memory.
 using Address = std::uint64_t;
 
 /// A rectangle of device memory: row-major, `stride` elements from one row to the next.
@@ -249,9 +249,10 @@ class Driver {
 
   /// Gives this label to work that is launched from now on.
   virtual void label(std::uint64_t id) = 0;
-  /// Drops a trace that was begun and never ended.
+  /// Begins a trace, and drops an earlier trace that was never ended.
   virtual void begin_trace() = 0;
-  /// Ends a trace without its spans and without waiting for the device, which may be stuck. Traced work is slower.
+  /// Ends a trace, because traced work is slower, but discards its spans and does not wait for the device, which may be
+  /// stuck.
   virtual void drop_trace() = 0;
   /// Returns the spans of everything that ended since begin_trace().
   [[nodiscard]] virtual std::vector<DeviceSpan> end_trace() = 0;

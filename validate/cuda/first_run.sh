@@ -107,7 +107,7 @@ field() {
     $by == strategy { print $want; exit }'
 }
 
-# Prints the bandwidth at which a step's transfer, without the latency, takes `ratio` times the predicted time of the
+# Prints the bandwidth at which a step's transfer, including its latency, takes `ratio` times the predicted time of the
 # step's GEMM. A step transfers the tokens of one rank.
 bandwidth_of() {
   local scope=$1 seq=$2 ratio=$3 compute
@@ -187,7 +187,7 @@ probe() { validate probe --stage "$1" "${quick[@]}" --out "$out/probes.csv"; }
 
 run_nccl() { probe nccl; }
 # part NAME CODE COMMAND...: runs a part of a stage, whose other parts run even if this one fails. Its exit codes 0, 3
-# (incomplete) and CODE (a finding) are no failures.
+# (incomplete) and CODE (a finding) do not count as failures.
 part() {
   local code=0
   printf -- '-- %s\n' "$1"

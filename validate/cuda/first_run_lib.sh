@@ -64,7 +64,7 @@ find_programs() {
     programs=$PWD/$kit/bin
   elif [[ -z $programs ]]; then
     say "no kit in $kit: building here"
-    # The compilers of that machine may warn of more than ours.
+    # The machine's compilers may give warnings that ours do not give.
     cmake --preset release -DCOMMFUSE_WERROR=OFF >&2
     cmake --build build/release --target commfuse-sim commfuse-validate commfuse-test-validate >&2
     programs=$PWD/build/release/bin
@@ -101,7 +101,7 @@ on_first_gpu() {
   fi
 }
 
-# on_gpus COUNT ARGUMENTS...: runs the validator in COUNT processes, each of which takes the GPU of its own number. A
+# on_gpus COUNT ARGUMENTS...: runs the validator in COUNT processes. Each of them uses the GPU with its own number. A
 # process that fails ends the others. Returns the exit code of the last process that failed.
 on_gpus() {
   local count=$1 port=$((20000 + RANDOM % 10000)) rank process code=0 processes=()
@@ -149,7 +149,7 @@ require_gpu() {
 }
 
 # Logs clocks, power and temperatures every five seconds, until end_watch. Without persistence mode, this connection
-# also keeps the GPUs initialized, which otherwise takes every command 1 to 3 s per GPU.
+# also keeps the GPUs initialized; otherwise every command would spend 1 to 3 s per GPU on that.
 watch_process=
 watch_gpus() {
   command -v nvidia-smi >/dev/null || return 0
@@ -194,7 +194,7 @@ hardware_of() {
 # Sets `hardware`: FIRST_RUN_HARDWARE, else the file for the GPU that doctor or, failing that, nvidia-smi reports.
 recognize_hardware() {
   hardware=${FIRST_RUN_HARDWARE:-$(hardware_of "$gpu")}
-  if [[ -z $hardware && $gpu != *MIG* ]]; then  # nvidia-smi names the whole GPU of a slice
+  if [[ -z $hardware && $gpu != *MIG* ]]; then  # for a slice, nvidia-smi names the whole GPU
     hardware=$(hardware_of "$(timeout 20 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)")
   fi
   if [[ -z $hardware ]]; then
@@ -204,7 +204,8 @@ recognize_hardware() {
   export FIRST_RUN_HARDWARE=$hardware
 }
 
-# Prints the name of `hardware`, which may be a path, in the characters that a machine's name may have.
+# Prints the name of `hardware`, which may be a path, in lower case and with "-" for every character that a machine's
+# name may not have.
 machine_name() {
   local name
   name=$(basename "$hardware" .yaml)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common parts of executors on a GPU: a program in device memory, and iterations of it on streams that start and end
-// together, issued behind a gate, without one, or as a graph.
+// together. They are issued behind a gate, without a gate, or as a graph.
 #pragma once
 
 #include <functional>

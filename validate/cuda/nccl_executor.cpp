@@ -114,7 +114,8 @@ StreamId NcclExecutor::stream(std::int32_t lane) {
   return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
 }
 
-/// Returns contiguous memory for a message from or to this operand, in the dtype of the wire: its own, or scratch.
+/// Returns contiguous memory for a message from or to this operand, in the dtype of the wire: the operand's own memory,
+/// or scratch.
 Panel NcclExecutor::staged(const Stack& stack, DType wire, Scratch& scratch) const {
   return needs_no_staging(stack, wire) ? stack.front() : scratch.like(rows_of(stack), stack.front().columns, wire);
 }

@@ -23,8 +23,8 @@ struct PeerSize {
 struct PeerWindow {
   PeerSize size;
   std::vector<Address> at;   ///< Addresses by rank, in this process.
-  FlagValue iterations = 0;  ///< Count of all borrowers, equal on all ranks.
-  FlagValue barriers = 0;    ///< Count of all borrowers, equal on all ranks.
+  FlagValue iterations = 0;  ///< Iterations of all borrowers so far, equal on all ranks.
+  FlagValue barriers = 0;    ///< Barriers of all borrowers so far, equal on all ranks.
   bool is_lent = false;
 
   [[nodiscard]] Address flag(int rank, std::int64_t number) const {

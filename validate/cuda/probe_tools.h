@@ -45,7 +45,8 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
 std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
                                   int parts = 1);
 
-/// Returns the spans of work that was issued before; without a tracer returns none, and writes the reason to stderr.
+/// Runs work under a trace, without a gate, and returns its spans. Requires that the same work was issued before.
+/// Without a tracer, returns none and writes the reason to stderr.
 std::vector<DeviceSpan> spans_if_traced(Device& device, const std::function<void()>& issue);
 
 /// Returns the number of sets of matrices to alternate between, so that no GEMM finds its factors in the

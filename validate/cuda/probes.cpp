@@ -329,8 +329,8 @@ std::vector<std::byte> downloaded(Device& device, const Panel& panel) {
   return bytes;
 }
 
-/// Checks whether a whole GEMM, computed by the kernel of its shards, has the bits of the shards, and measures its
-/// cost.
+/// Checks whether a whole GEMM has the same bits as its shards if it runs the kernel that is chosen for them, and
+/// measures the time of that GEMM.
 std::vector<ProbeRow> probe_pinned(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId stream = device.stream(0, false);
@@ -514,7 +514,8 @@ class SelfMessage {
 
 constexpr std::int64_t one_mib = 1 << 20;
 
-/// Returns the share of a message's kernels that the tracer attributes to the message. Below 1, spans of NCCL are lost.
+/// Returns the share of a message's kernels that the tracer attributes to the message. A share below 1 means that spans
+/// of NCCL are lost.
 double attributed_share(Device& device, Network& network) {
   SelfMessage message(device, network, one_mib);
   const std::vector<DeviceSpan> spans = message.traced();
@@ -558,8 +559,8 @@ void probe_nccl_features(Device& device, const ProbeOptions& options, ProbeRows&
   }));
 }
 
-/// Measures the host's time for a group, and the device's time for a message to itself, which has no link but all other
-/// costs.
+/// Measures the host's time for a group, and the device's time for a message to itself, which crosses no link but has
+/// all other costs.
 std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: NCCL is missing in this build or on this machine\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small measurements of a device, each with a number as its result: the cost of a launch, an event or a copy, the time
-// of a GEMM on fewer multiprocessors or next to a copy, and whether a GEMM that is run by the kernel of its shards has
-// the bits of the shards.
+// of a GEMM on fewer multiprocessors or next to a copy, and whether a whole GEMM has the same bits as its shards if it
+// runs the kernel that is chosen for them.
 #pragma once
 
 #include <functional>

@@ -25,7 +25,7 @@ namespace {
 /// environment for Megatron allows only one. Kernels are loaded at the start, because loading one behind a closed gate
 /// would block the host, which could then not open the gate.
 void prepare_environment() {
-  // NOLINTBEGIN(concurrency-mt-unsafe): before threads
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other threads run yet
   constexpr long queues = 32;
   const char* chosen = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   if (chosen == nullptr || std::strtol(chosen, nullptr, 10) < queues) {

@@ -26,7 +26,7 @@ class NcclDevice {
   /// Allocates plain device memory from now on.
   virtual void take_plain_memory() = 0;
   /// Destroys all captured graphs, because NCCL neither ends nor aborts a communicator while a graph holds its
-  /// operations. Their ids become invalid. Does not wait: CUDA frees a running graph once it ends. May be
+  /// operations. The ids of the graphs become invalid. Does not wait: CUDA frees a running graph once it ends. May be
   /// called from another thread while the device's own thread waits for NCCL.
   virtual void end_graphs() = 0;
 };

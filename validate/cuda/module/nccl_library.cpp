@@ -25,7 +25,7 @@ NcclLibrary::NcclLibrary(SharedLibrary library) : library_(std::move(library)) {
   library_.require(all_gather, "ncclAllGather");
   library_.require(reduce_scatter, "ncclReduceScatter");
   library_.require(all_reduce, "ncclAllReduce");
-  // Older libraries may lack the functions below. nccl_features.h decides by the version which libraries are refused.
+  // Older libraries may lack the functions below. nccl_features.h states which versions are refused.
   library_.find(comm_split, "ncclCommSplit");
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
   library_.find(mem_alloc, "ncclMemAlloc");

@@ -49,7 +49,7 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
   return {.header = NCCL_VERSION_CODE, .library = nccl.version()};
 }
 
-// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's threads read these only while it does
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks; NCCL's threads read the environment only meanwhile
 
 /// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
 /// already has another value.
@@ -180,7 +180,8 @@ class NcclNetwork final : public Network {
   /// address of a communicator after we gave up, so the addresses do not change. A null communicator was aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
-  /// Required by puts, because NCCL raises no signal of a communicator before its first window. Null without puts.
+  /// A window that puts require, because NCCL raises no signal of a communicator that has no window yet. Null without
+  /// puts.
   void* first_window_ = nullptr;
 };
 
