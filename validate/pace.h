@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link of a stated pace, even if the machine could move data faster, so that transfers over it have a known price.
+// A link that is as slow as stated, even if the machine could move data faster, so that its transfers have a known
+// price.
 #pragma once
 
 #include "model/units.h"

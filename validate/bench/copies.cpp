@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Copies between two events; nvbandwidth makes the same number.
+/// Number of copies between two events, as in nvbandwidth.
 constexpr int repetitions = 16;
 
 std::string test_name(std::string_view route, const CopyTest& test) {

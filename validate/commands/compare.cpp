@@ -96,7 +96,8 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
   return schedule;
 }
 
-/// Returns the first setting whose prices an emulated run had and the prediction has not; empty if there is none.
+/// Returns a sentence about the first setting with which an emulated run was priced differently from the prediction;
+/// empty if there is none.
 std::string repriced_in_words(const RunRecord& record, const Settings& settings) {
   for (const auto& [key, value] : record.settings) {
     const Field* field = find_field(key);
@@ -240,7 +241,8 @@ std::string command_of(const CompareRequest& request, const Compared& result) {
   }
   Words settings = result.record.settings;
   settings.insert(settings.end(), result.strategies.begin(), result.strategies.end());
-  std::erase_if(settings, [&](const auto& entry) { return !files.empty() && entry.first == "scope"; });  // a file's own
+  // A schedule file determines the scope itself.
+  std::erase_if(settings, [&](const auto& entry) { return !files.empty() && entry.first == "scope"; });
   return fmt::format("{}{}{}{} --page {}", command, settings_in_words(settings), files, run_flags_of(request.arguments),
                      shell_word(request.page));
 }

@@ -52,7 +52,7 @@ reports::MeasuredSchedule schedule_of(const ComparedSchedule& compared, const Me
   return schedule;
 }
 
-/// Turns "network_bandwidth" into "network bandwidth", which a column of names can break.
+/// Turns "network_bandwidth" into "network bandwidth", so that a narrow column can wrap it.
 std::string key_in_words(std::string key) {
   std::ranges::replace(key, '_', ' ');
   return key;

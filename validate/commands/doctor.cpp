@@ -96,7 +96,8 @@ ExpectedNode expected_of(const std::string& name) {
   return expected;
 }
 
-/// Returns the facts of the node. As for jobs, NCCL_IB_GID_INDEX in the environment overrides the value in a file.
+/// Returns the facts of the node. NCCL_IB_GID_INDEX in the environment overrides the value in a file, as it does for
+/// jobs.
 NodeFacts facts_of(const DoctorRequest& request) {
   NodeFacts node = node_facts(NodeFiles(request.root));
   const char* const variable = std::getenv("NCCL_IB_GID_INDEX");  // NOLINT(concurrency-mt-unsafe)

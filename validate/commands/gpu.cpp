@@ -497,7 +497,8 @@ NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
   return PayloadReader(crew.scatter(ranks, std::move(keys))).get<NetworkKey>();
 }
 
-/// Returns whether collectives may sum in the switch. If the user sets NCCL_ALGO, --nvls has no effect.
+/// Returns "on" if collectives may sum in the switch, otherwise "off". If the user sets NCCL_ALGO, --nvls has no
+/// effect, and the text says so.
 std::string nvls_in_words(const NetworkOptions& options) {
   if (std::getenv("NCCL_ALGO") != nullptr) {  // NOLINT(concurrency-mt-unsafe): nobody changes it meanwhile
     return "set by NCCL_ALGO";

@@ -147,8 +147,8 @@ class GpuCrew {
   [[nodiscard]] std::string links() const { return network_ != nullptr ? "nccl" : "peers"; }
   /// Returns "nccl" or "cuda-peer".
   [[nodiscard]] std::string executor() const { return network_ != nullptr ? "nccl" : "cuda-peer"; }
-  /// Returns "NVIDIA H200, ...; 8 GPUs, NVLS on, NCCL 2.29.3 at run time", and then what NCCL's version or the
-  /// environment change about the options.
+  /// Returns "NVIDIA H200, ...; 8 GPUs, NVLS on, NCCL 2.29.3 at run time", followed by a note on each option that
+  /// NCCL's version or the environment overrides.
   [[nodiscard]] std::string in_words() const;
   [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
   void note_attention() const { gpu_->note_attention(); }

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the path that two names of one file share; nothing for a device or a pipe, to which several outputs may go.
+/// Returns the canonical path, which all names of one file share; empty for a device or a pipe, because several outputs
+/// may go there.
 fs::path place_of(const std::string& path) {
   std::error_code error;
   if (path.empty() || (fs::exists(path, error) && !fs::is_regular_file(path, error))) {

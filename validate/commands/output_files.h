@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files with results of minutes of measuring, which must not be lost: mistakes in their paths are found before, and a
-// file that cannot be written does not prevent the results from being printed.
+// Files for the results of minutes of measuring, which must not be lost: a wrong path is reported before anything is
+// measured, and a file that cannot be written does not prevent the results from being printed.
 #pragma once
 
 #include <exception>

@@ -79,10 +79,10 @@ std::string earlier_output(const std::string& path) {
   return without_unfinished(text);
 }
 
-/// Writes the rows of a stage that has not ended yet. Rows of a GPU arrive faster than files need to be written.
+/// Writes the rows of a stage that has not ended yet: at most twice per second, because rows of a GPU arrive faster.
 class UnfinishedFile {
  public:
-  /// Without a path nothing is written. `finished`: the text of the stages before.
+  /// Without a path nothing is written. `finished`: the text of the earlier stages.
   UnfinishedFile(std::string path, std::string_view stage, const std::string& finished)
       : path_(std::move(path)), stage_(stage), text_(finished + unfinished_row(stage)) {}
 

@@ -38,7 +38,7 @@ Duration shortened(std::chrono::nanoseconds time, double times);
 /// A token bucket that limits the rate at which data leaves one rank; the rank's lanes share it.
 class Bucket {
  public:
-  /// Bytes that one call of take() reserves at most.
+  /// Largest number of bytes that one call of take() should reserve, so that lanes take turns.
   static constexpr std::int64_t chunk = 64 << 10;
 
   /// Reserves time for `bytes`, which may start to leave at `earliest`, and returns when all of them will have left.

@@ -64,7 +64,7 @@ std::optional<std::string> NodeFiles::kernel_log(std::size_t max_bytes) const {
   if (file.descriptor() < 0) {
     return std::nullopt;
   }
-  // SEEK_DATA is the position at which the device was cleared, or the beginning of a file.
+  // In /dev/kmsg, SEEK_DATA moves to where the log was last cleared; in a file, to the beginning.
   static_cast<void>(::lseek(file.descriptor(), 0, SEEK_DATA));
   return content_of(file, max_bytes);
 }

@@ -251,7 +251,7 @@ void Crew::take(int from, const Note& note, Activity* activity) {
     case Note::Kind::verdict: verdict_ = exit_code_in(body); return;
     default: break;
   }
-  if (activity == nullptr) {  // any program that reaches the port may send it
+  if (activity == nullptr) {  // any program that reaches the port may send such a note
     throw std::runtime_error(
         fmt::format("process {} reported an op while nothing runs; run the same program everywhere", from));
   }

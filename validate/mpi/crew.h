@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps processes in step: they begin and end a run together, and all give up when one is lost or when all of them
-// wait. Process 0 leads: it alone decides, and it alone reports the reason.
+// wait. Process 0 leads: it alone starts and ends runs, and it alone reports why one was given up.
 #pragma once
 
 #include <chrono>
@@ -71,9 +71,10 @@ class Crew {
   /// argument is used, which has a payload for each of them. Throws as perform() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
-  /// The end of the program on all processes. The leader learns how all processes ended, and all take one exit code:
-  /// the leader's if it failed, else the largest of the others. On the leader, `endings` are those of the processes
-  /// that failed. agree() returns nothing if the processes have lost contact, so that only this one's code is known.
+  /// The end of the program on all processes. The leader learns how all processes ended, and all exit with the same
+  /// code: the leader's if it failed, else the largest of the others. On the leader, `endings` are those of the
+  /// processes that failed. agree() returns nothing if the processes have lost contact, so that only this one's code is
+  /// known.
   struct Agreement {
     int code = 0;
     std::vector<Ending> endings{};

@@ -273,7 +273,8 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
         largest = std::max(largest, v);
         largest_reach = std::max(largest_reach, v + v_bound);
       }
-      // If `growth` is infinite, `spread` may be NaN. In this order, min returns the other bound then.
+      // If `growth` is infinite, `spread` may be NaN. With its arguments in this order, std::min then returns the other
+      // bound.
       out.at(query.row, query.out + i) = std::min(largest + largest_reach, spread);
     }
   });

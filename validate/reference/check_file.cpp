@@ -34,8 +34,8 @@ std::optional<DType> wire_of(const Shape& shape) {
   return collective == nullptr ? std::nullopt : std::optional(collective->wire);
 }
 
-/// Refuses dtypes that the error bound does not cover. The bound covers roundings to one dtype, in addition to fp32 and
-/// to fp8 on wires, and assumes inputs as stored in the tensors.
+/// Refuses dtypes that the error bound does not cover. The bound covers roundings to fp32, to fp8 on wires, and to one
+/// other dtype, and assumes inputs as stored in the tensors.
 void require_dtypes(const ScheduleFile& file) {
   std::set<DType> used;
   for (const Tensor& tensor : file.program.tensors) {

@@ -30,8 +30,8 @@ constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 constexpr std::int64_t longest_exact_sum = 128;  // two GEMMs in a row need the thinned data of integer_data()
 static_assert(max_ranks * block_sizes[0].other <= longest_exact_sum);
 
-/// Each rank has two query heads and one kv head of two elements each, or a single query head where two would not sum
-/// exactly.
+/// Each rank has two query heads and one kv head of two elements each, or a single query head where sums over two would
+/// not be exact.
 constexpr std::int64_t head = 2;
 std::int64_t query_columns(const Dimension& dimension) {
   return head * std::clamp(longest_exact_sum / dimension.blocks / head, std::int64_t{1}, std::int64_t{2});

@@ -76,7 +76,7 @@ Tally verify_integers(Interpreter& interpreter, References& references, const Ve
   return tally;
 }
 
-/// Returns every buffer of every rank that this process holds.
+/// Returns the executor's buffers of all ranks that `holder` holds in this process.
 std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& holder) {
   const Program& program = executor.program();
   std::vector<Matrix<float>> buffers;
@@ -171,7 +171,7 @@ bool all_buffers(const Program& program, std::span<const Slice> operands, Condit
   });
 }
 
-/// Returns whether the op rounds its result to the dtype of the tensor that it may be part of.
+/// Returns whether every output of the op has the dtype of each tensor of which it may be a part.
 bool rounds_to_tensors(const Program& program, const Op& op) {
   using Definition = Tensor::Definition;
   const Definition definition = op.kind == OpKind::gemm        ? Definition::product

@@ -389,7 +389,7 @@ std::optional<Parcel> TcpWorld::receive() {
     pump();
   }
   if (arrived_.empty()) {
-    if (process_ != 0 && peers_.front().closed) {  // it is the last to close
+    if (process_ != 0 && peers_.front().closed) {  // process 0 is the last to close
       throw std::runtime_error("process 0 has exited");
     }
     return std::nullopt;

@@ -86,7 +86,8 @@ class TcpWorld final : public World {
 
   int process_;
   int processes_;
-  std::vector<Peer> peers_;  // by number on the first process, its own unused; elsewhere only the first process
+  /// On the first process, the connections by number, with its own unused; elsewhere, only that to the first process.
+  std::vector<Peer> peers_;
   std::deque<Parcel> arrived_;
 };
 

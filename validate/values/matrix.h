@@ -40,7 +40,7 @@ class Matrix {
   std::vector<Number> values_;
 };
 
-/// Rows of a matrix in memory that it does not own; a row begins `stride` elements after the one before.
+/// A view of rows of a matrix; each row begins `stride` elements after the previous one.
 template <class Number>
 struct Rows {
   Number* first = nullptr;

@@ -42,8 +42,9 @@ struct NodeLogs {
 
 /// Reads all files; files of other formats are reported as unread. Ignores rows that do not fit the machine, and
 /// collectives that the model does not support. If `machine` has a network, it gets as many nodes as the largest run
-/// has. A file that names no host belongs to a host that another file names, if that name is a folder on its path, or
-/// its own name up to the first dot: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
+/// has. A file that names no host belongs to a host that another file names, if that host's name is a folder on the
+/// file's path, or the file's name up to its first dot: node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of
+/// its own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
 
 }  // namespace commfuse::validate

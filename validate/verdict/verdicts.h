@@ -38,7 +38,7 @@ struct FleetVerdict {
 struct Verdicts {
   std::vector<NodeVerdict> nodes;
   std::optional<FleetVerdict> fleet;
-  /// Hosts with at least two runs together with other hosts, all of which were bad.
+  /// Hosts in at least two runs over several hosts, if every such run was bad.
   std::vector<std::string> blamed_hosts;
   std::vector<JobVerdict> jobs;
 };
