@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how many layer points per second one core answers from Python. The bar of the project is 100,000.
+"""Measures how many layer points per second one core predicts from Python. The bar of the project is 100,000.
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 bench/python_points.py
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures how fast a sweep fills its store, in wall-clock time: it runs configs/sweeps/million.yaml, with a million
-// points, as a process on two cores, and compares the times on one and on two cores. P is the number of points; a slope
-// above 1 indicates a problem.
+// points, as a process on two cores, and compares the times on one and on two cores. P is the number of points; a time
+// that grows faster than P indicates a problem.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ struct SweepCost {
   double mib = 0.0;
 };
 
-/// Runs this many of the file's 125 sequence lengths, with 8,000 points each.
+/// Runs the first `lengths` of the file's 125 sequence lengths, each with 8,000 points.
 SweepCost run_sweep(std::int64_t lengths, int threads, const std::string& uncertainty = "off") {
   const std::filesystem::path out =
       std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-sweep-{}", ::getpid());

@@ -34,7 +34,8 @@ function(commfuse_room folder)
   set_property(GLOBAL APPEND PROPERTY COMMFUSE_ROOMS_OF_${top} ${target})
 endfunction()
 
-# commfuse_target_of(<folder> <variable>): commfuse_model_cost for model/cost, commfuse_model_base for model.
+# commfuse_target_of(<folder> <variable>): sets the variable to the name of the room's target: commfuse_model_cost for
+# model/cost, commfuse_model_base for model.
 function(commfuse_target_of folder variable)
   string(REPLACE "/" "_" name ${folder})
   if(NOT folder MATCHES "/")

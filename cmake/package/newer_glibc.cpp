@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-// std::random_device reads from this function: the kernel's own source, as in glibc 2.36.
+// std::random_device calls this function, which reads the kernel's random source, as glibc 2.36 does.
 extern "C" __attribute__((visibility("hidden"))) std::uint32_t arc4random() noexcept {
   std::uint32_t number = 0;
   if (::getentropy(&number, sizeof(number)) != 0) {

@@ -48,7 +48,7 @@ make_root() {
   cp -a /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true
 }
 
-# Provides what programs in the root expect of a running system; leave_root undoes it.
+# Provides what programs in the root expect of a running system: name servers, and /proc until leave_root.
 enter_root() {
   cp -L /etc/resolv.conf "$1/etc/resolv.conf" 2>/dev/null || true
   mount -t proc proc "$1/proc"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -D COMPILER=... -D FLAGS=... -D GENERATOR=... -D RELEASE=<major.minor> -P:
+# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -D COMPILER=... -D FLAGS=... -D GENERATOR=... -D RELEASE=<major.minor>
+# -P downstream_test.cmake:
 # installs the build into an empty folder, builds a project that asks for this release of the installation, and runs that
 # project and the installed program. Fails with a message.
 set(work "${BINARY_DIR}/package_test")

@@ -180,8 +180,8 @@ failed_stages() {
     cut -d: -f1 || true
 }
 
-# Every stage of the script finished or was left for the next call, and only the tests of the device itself, which need
-# a GPU, failed.
+# Succeeds if every stage of the script finished or was left for the next call, and only the tests of the device itself,
+# which need a GPU, failed.
 stages_are_reported() {
   local name line bad=0
   while read -r name; do

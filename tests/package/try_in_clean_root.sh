@@ -134,7 +134,7 @@ try_suite() {
 tried=0
 for suite in "${suites[@]}"; do
   code=0
-  try_suite "$suite" & # a separate process stops at its first failure; after || it would continue
+  try_suite "$suite" & # a separate process, which stops at its first failure; left of || it would continue
   wait "$!" || code=$?
   case $code in
     0)
