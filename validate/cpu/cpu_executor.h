@@ -23,7 +23,8 @@ struct CpuOptions {
   double dilation = 1.0;
   /// Time before a deadline at which a thread stops sleeping and watches the clock, because sleepers wake up late.
   std::chrono::nanoseconds watch{};
-  /// For real work: transfers take at least as long as on a link of this pace. Nothing: as long as the copy takes.
+  /// For real work: transfers take at least as long as on a link of this pace. If it is not set, they take as long as
+  /// the copy.
   std::optional<Pace> pace{};
   /// A run is given up when no op has ended for this long.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);

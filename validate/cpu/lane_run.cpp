@@ -77,8 +77,8 @@ void LaneRun::exchange(Station at, int iteration, WallTime posted) {
   shared_.board.end(at, std::nullopt, WallClock::now());
 }
 
-/// In a rendezvous, the sender moves the data once both are ready; in a push, the sender moves the data immediately; in
-/// a pull, the receiver moves the data.
+/// In a rendezvous, the sender moves the data once both ends are ready; in a push, the sender moves the data
+/// immediately; in a pull, the receiver moves the data.
 void LaneRun::send(Station at, int iteration, WallTime posted) {
   const Command& command = shared_.board.command(at);
   const Station to = shared_.board.partner(command.target, command.target_op);

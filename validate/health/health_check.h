@@ -9,7 +9,8 @@
 
 namespace commfuse::validate {
 
-/// In order of severity. `unknown`: not checked, because the facts could not be read or there is nothing to check.
+/// The statuses, in order of severity. `unknown`: not checked, because the facts could not be read or there is nothing
+/// to check.
 enum class HealthStatus : std::uint8_t { ok, unknown, warn, bad };
 
 /// Returns "ok", "unknown", "warn" or "bad".

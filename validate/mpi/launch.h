@@ -30,8 +30,8 @@ class Launch {
   /// Returns whether this process prints; of several processes only one does.
   [[nodiscard]] bool speaks() const { return !started_ || started_->process == 0; }
 
-  /// Returns whether this process does the work, which only one of the processes does. The others end without starting
-  /// MPI, so leave() does not start it on this process either.
+  /// Returns whether this process is the one that does the work. The others end without starting MPI, so leave() does
+  /// not start it on this process either.
   [[nodiscard]] bool works_alone() {
     is_alone_ = true;
     return speaks();

@@ -107,8 +107,8 @@ void RankRun::end(std::int32_t at) {
   ++ended_;
 }
 
-/// In a rendezvous, the sender sends once both are ready; in a push, immediately; in a pull, the receiver fetches. A
-/// send ends when its data has arrived; the send of a pull ends immediately.
+/// In a rendezvous, the sender sends once both ends are ready; in a push, immediately; in a pull, the receiver fetches.
+/// A send ends when its data has arrived; the send of a pull ends immediately.
 // NOLINTNEXTLINE(bugprone-easily-swappable-parameters): the command is the first parameter of every function here
 bool RankRun::exchange(std::int32_t at, int iteration) {
   const Command& own_command = command(at);

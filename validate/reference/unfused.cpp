@@ -8,7 +8,7 @@
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
 //            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks
-//            may hold. On its way into y^ a term a^_k b^_k meets
+//            may hold. On its way into y^ a term a^_k b^_k undergoes
 //              fp32 roundings, u = 2^-24:  its multiplication, at most K adds inside its part, at most P - 1 adds of
 //                                          parts: no more than K + P;
 //              storage roundings, v:       its partial product is stored, and so is each of at most P - 1 sums it is

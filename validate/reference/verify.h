@@ -27,7 +27,7 @@ struct Verdict {
   Tally integers;                // T-int: integer data, bitwise equal to the unfused result
   std::optional<Tally> bitwise;  // T2: random data, bitwise equal to unfused; only for programs that cut no sum
   Tally bound;                   // T3: random data, inside the componentwise bound
-  // For an executor, compared with the interpreter or another oracle, in every buffer on every rank.
+  // Levels of an executor, which is compared with the interpreter or another oracle in every buffer on every rank.
   std::optional<Tally> moved{};  // T0: tagged data, bytes moved and nothing computed
   /// T1: random data, the whole program. Nothing if a library sums in an order of its own.
   std::optional<Tally> same_order{};
