@@ -45,7 +45,8 @@ bool names_config(const Field& field, std::string_view text);
 /// readable, but not the contents of the file.
 std::optional<std::string> mistake_in(const Field& field, std::string_view text);
 
-/// Returns the setting whose flag or last part of its key is `word`, or which other tools call so; null without one.
+/// Returns the setting for which `word` is the flag, the last part of the key, or the name in other tools; null if none
+/// matches.
 const Field* field_called(std::string_view word);
 
 /// Returns the remedy for an unknown key: the nearest setting, or all of them.

@@ -49,7 +49,7 @@ struct Implementation {
 std::shared_ptr<const Implementation> load_implementation(std::string_view name_or_path);
 
 /// Loads the implementations that the setting `as` names: "none", "all", or names separated by commas. Throws
-/// ConfigError like load_implementation, and for two files with the same name of an implementation.
+/// ConfigError like load_implementation, and if two files give their implementations the same name.
 std::vector<std::shared_ptr<const Implementation>> load_implementations(std::string_view names);
 
 /// Returns whether the implementation has kernels for sites of this kind.

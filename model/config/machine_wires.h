@@ -23,8 +23,8 @@ void check_node_rates(YamlMap root, const Machine& machine);
 /// another file has the link. Requires connected wires (wire_up).
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
-/// Returns the most that each GPU can send in an all-to-all over this many GPUs of every node, each of which sends for
-/// itself; only data for other nodes pass the NICs.
+/// Returns the highest rate at which each GPU can send in an all-to-all over this many GPUs of every node. Every GPU
+/// sends its own data, and only data for other nodes pass the NICs.
 BytesPerSecond all_to_all_limit(const Machine& machine, int gpus);
 
 /// Checks the rates across nodes, for all GPUs and for `groups` by their GPUs per node: an exchange is no faster than a

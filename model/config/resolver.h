@@ -21,8 +21,8 @@ class Resolver {
   /// Accepts the former names in `renames`, and warns about each that is used.
   explicit Resolver(const Renames& renames = program_renames()) : renames_(&renames) {}
 
-  /// Reads a run config: nested or dotted keys, optionally with `schema: commfuse.run/1`. Paths in it start at its
-  /// folder.
+  /// Reads a run config: nested or dotted keys, optionally with `schema: commfuse.run/1`. Relative paths in the file
+  /// start at its folder.
   void read_file(const std::string& path);
   /// Reads the settings in one map of a file. Mistakes are noted in `file`, not here.
   void read_map(YamlFile& file, const YamlValue& map);

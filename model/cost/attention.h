@@ -15,7 +15,7 @@
 // another tile. If keys are split, no tile counts as alone.
 //
 // FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles start as
-// SMs become free, and queries and output move while tiles run (the fourth root of both). A sequence of more than
+// SMs become free, and queries and output move while tiles run (fourth root of both times). A sequence of more than
 // `unsplit keys` with fewer tiles than 0.8 times the SMs has its keys split: a score takes `split cost` times as
 // long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences but one
 // are short.

@@ -16,8 +16,8 @@ namespace commfuse {
 /// wiring, bit for bit.
 ///
 /// Returns nullopt when `ranks` do not fold the mesh, when the ranks that one rank represents do not cross equal links
-/// in the same order, or when the transfers of a link have different caps, because their sum would depend on their
-/// order.
+/// in the same order, or when the transfers of a link have different caps, because the sum of the caps would depend on
+/// the order of the transfers.
 std::optional<Wiring> folded_wiring(const Wiring& wiring, const Mesh& mesh, Rank ranks);
 
 /// Returns the wiring without links that never fill up before another link: if exactly the same transfers cross several

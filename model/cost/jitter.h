@@ -51,7 +51,7 @@ class JitterTables {
 
   /// Returns true if nothing varies.
   [[nodiscard]] bool is_still() const { return !compute_ && !communication_ && !rank_; }
-  /// Returns the number of words that stall: all words below this number.
+  /// Returns the number of random words that mean a stall: all words below this number.
   [[nodiscard]] std::uint32_t stalls() const { return stalls_; }
   /// Returns the factors of a kernel, indexed by the word minus stalls(); nullptr if the factor is always 1 and nothing
   /// stalls.

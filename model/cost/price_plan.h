@@ -43,8 +43,8 @@ struct PricePlan {
   static constexpr std::uint32_t own_time = std::numeric_limits<std::uint32_t>::max();
 
   struct OfOp {
-    std::uint32_t met = own_time;    ///< place in KernelTimes::shapes of its time among the ops that it may meet
-    std::uint32_t alone = own_time;  ///< place of its time without a concurrent op
+    std::uint32_t met = own_time;    ///< index in KernelTimes::shapes of its time beside the ops that it may meet
+    std::uint32_t alone = own_time;  ///< index of its time without a concurrent op
     OpKind kind = OpKind::gemm;
     std::int8_t axis = 0;           ///< axis of the mesh along which a transfer moves data; 0 for other ops
     bool is_launched = true;        ///< false inside a kernel that was launched before

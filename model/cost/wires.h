@@ -28,8 +28,8 @@ std::vector<SharedPort> shared_ports(const Program& program, const std::vector<M
 
 /// Sets the durations of exchanges, and the durations of all ops by rank if pairs of GPUs differ. Rank r runs on GPU r.
 ///
-/// An exchange shares the wires with those that run at the same position on other lanes (Meetings::rivals), with all
-/// ranks at the same op. It gets an equal part of each segment that it crosses, and never more than its own rate. So
+/// An exchange shares the wires with the exchanges at the same position on other lanes (Meetings::rivals); all ranks
+/// are assumed to run the same op. It gets an equal part of each segment that it crosses, but at most its own rate. So
 /// prices stay fixed and assume that all lanes are busy: exchanges that seldom meet are priced too high. Sharing is a
 /// property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
 /// reason. Requires durations of all ops, including undisturbed durations.

@@ -3,9 +3,10 @@
 //
 // A kernel is a type with these members:
 //   Size, Parameters, Work         what a row measured; what the fit moves; what a price needs beside the parameters
-//   fewest_sizes                   fewer sizes beyond the held-out rows need parameters of the accelerator as the prior
+//   fewest_sizes                   least number of sizes beyond the held-out rows; with fewer, the accelerator's
+//                                  parameters are the prior
 //   known(accelerator, dtype)      its parameters in the accelerator; null if there are none
-//   parameters(accelerator, dtype) the same to change; created if there are none
+//   parameters(accelerator, dtype) a mutable reference to them; created if there are none
 //   scope(accelerator, dtype)      the scope of their fit
 //   knobs(known, rows)             the parameters that the rows may move; `known` may be null
 //   all_knobs()                    all parameters that a file may have

@@ -38,7 +38,7 @@ struct PriorFitOptions {
   /// If true, a parameter keeps its start unless the rows reduce its error below `decided` times its spread. Errors
   /// follow from Bayes' rule, but the error of a parameter that stops at a limit (`undecided`) is at least its spread.
   /// If false, all parameters on which some row depends are fitted, and errors come from robust_fit, but
-  /// are at least those of ridge regression: the error of a parameter that rows hardly decide stays near its spread.
+  /// are at least those of ridge regression: the error of a parameter that rows hardly determine stays near its spread.
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< standard deviation of a row around the formula

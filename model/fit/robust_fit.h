@@ -51,7 +51,7 @@ struct RobustFit {
   std::vector<FittedParameter> parameters;  ///< in the given order
   std::vector<double> residuals;            ///< at the fitted values
   double spread = 0.0;  ///< normal_spread x the median of |residual|: a standard deviation that ignores outliers
-  double loss = 0.0;    ///< Huber's loss at the fitted values; lower is better between fits with one FitOptions::spread
+  double loss = 0.0;    ///< Huber's loss at the fitted values; comparable between fits with equal FitOptions::spread
   int iterations = 0;
   bool converged = false;
 

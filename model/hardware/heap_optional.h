@@ -6,7 +6,7 @@
 
 namespace commfuse {
 
-/// Sweeps with uncertainty hold thousands of copies of a machine without the parts that no step has.
+/// Saves memory in sweeps with uncertainty, which hold thousands of machines whose rarely used parts are empty.
 template <class T>
 class HeapOptional {
  public:

@@ -39,8 +39,8 @@ struct PeerParameters {
   FitScope fit{};
 };
 
-/// Parameters of steps of a ring, or to every peer in turn, with one protocol; model/cost/communication.h gives the
-/// formula.
+/// Parameters of a collective whose steps go around a ring or to every peer in turn, with one protocol;
+/// model/cost/communication.h gives the formula.
 struct ProtocolParameters {
   Parameter<Duration> base_latency;         ///< Once per call; without host issue.
   Parameter<Duration> step_latency;         ///< Once per step.
@@ -127,7 +127,7 @@ struct CustomAllReduce {
   Parameter<BytesPerSecond> two_shot_rate;
 };
 
-/// Frameworks with measurements, by the names of AllReduceKernel.
+/// Kernels of each framework in AllReduceKernel; absent without measurements.
 struct CustomAllReduces {
   std::optional<CustomAllReduce> vllm;
   std::optional<CustomAllReduce> sglang;

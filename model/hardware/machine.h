@@ -92,7 +92,7 @@ struct NodeNics {
 /// of_group <= of_node <= node.gpus and a NIC.
 double share_of_nics(const SendingGpus& senders, const NodeNics& node);
 
-/// Returns the share of its rate over the NICs that a group keeps while the other groups send. Has the requirements of
+/// Returns the share of a group's rate over the NICs that remains while the other groups send. Has the requirements of
 /// share_of_nics.
 double part_beside(const Machine& machine, const SendingGpus& senders);
 

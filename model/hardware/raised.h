@@ -48,7 +48,7 @@ enum class AffectedOps : std::uint8_t {
 /// every rate of a link and reads half of them. Copies share it, and several threads may read it.
 class MachineOnDemand {
  public:
-  /// Takes a machine as it is.
+  /// Holds a machine that exists already.
   MachineOnDemand(Machine machine);
   /// Stands for raised(*base, name, share) and has its requirements. Requires a name.
   MachineOnDemand(std::shared_ptr<const Machine> base, std::string name, double share);
@@ -72,11 +72,11 @@ struct RaisedMachine {
 /// Returns one machine for each parameter with a standard error.
 std::vector<RaisedMachine> raised_by_error(const Machine& machine);
 
-/// Returns the same without the parameters that affect no step. Its machines have no quantization.
+/// Returns raised_by_error() without the parameters that affect no step. Its machines have no quantization.
 std::vector<RaisedMachine> raised_for_steps(const Machine& machine);
 
-/// Returns the same without the parameters that affect only decoding: half as many machines on some GPUs. Its machines
-/// have no decoding kernels and no expert layers.
+/// Returns raised_for_steps() without the parameters that affect only decoding or only expert layers: half as many
+/// machines for some GPUs. Its machines have no decoding kernels and no expert layers.
 std::vector<RaisedMachine> raised_beside_decoding(const Machine& machine);
 
 }  // namespace commfuse

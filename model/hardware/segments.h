@@ -65,8 +65,8 @@ Segments segments_of(const Topology& topology, int gpus_per_node);
 std::shared_ptr<const Segments> segments_of(const Machine& machine);
 
 /// Returns the bytes per second that each kind of segment carries (Segments::kind), all transfers together. A link
-/// carries its nominal rate, scaled by a peer's measured rate over the slowest link on its way; a port carries the
-/// aggregate rate of all peers. If exchanges inside and across nodes give different values, the larger counts.
+/// carries its nominal rate, scaled by the ratio of the peer's measured rate to the slowest link between the two peers;
+/// a port carries the aggregate rate of all peers. If several pairs of GPUs give different values, the largest counts.
 std::vector<double> segment_rates(const Segments& segments, const Machine& machine);
 
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a program that a user wrote: also what its author states about its work.
+// Proves a program that a user wrote, including what its author states about its work.
 #pragma once
 
 #include "model/program/program.h"

@@ -91,7 +91,7 @@ inline std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& spa
   if (!direction.rotation.still() || !span.first.fixed()) {
     return moving_inside(mesh, span, direction);
   }
-  const std::int32_t first = span.first.constant;  // true for most spans: only the bounds need a check
+  const std::int32_t first = span.first.constant;  // the usual case: only the bounds need a check
   return first >= 0 && first <= direction.blocks - span.count ? std::optional(Rotation{}) : std::nullopt;
 }
 

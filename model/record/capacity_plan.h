@@ -110,8 +110,8 @@ struct CapacityKind {
   std::vector<CapacityRun> runs;                     ///< One run per count of GPUs, ascending.
   std::optional<std::size_t> answer;                 ///< Index in `runs`.
   std::string reason;                                ///< The limit that binds, if there is no answer.
-  /// Smallest number of GPUs beyond `runs` that meets the deadline. Nothing if a run meets it, and if eight times as
-  /// many as are available do not.
+  /// Smallest number of GPUs beyond `runs` that meets the deadline. Absent if a run meets it, if even eight times the
+  /// planned GPUs do not, and without a deadline or a network.
   std::optional<std::int64_t> gpus_for_deadline;
   /// The fastest of half, a quarter and so on of `count`, if it is at least as fast as `count`.
   std::optional<SmallerCount> smaller;
@@ -150,8 +150,8 @@ struct RateCurve {
   std::vector<Point> points;
   std::optional<double> knee;     ///< Rate of the point farthest from the chord (knee_of).
   std::optional<double> plateau;  ///< Rate that reaches 95% of the last point's tokens.
-  /// Lowest rate whose tokens per second are within 1% of the maximum over all rates; nullopt if a rate 16 times as
-  /// high is not enough.
+  /// Lowest rate whose tokens per second are within 1% of those over nearly free links; nullopt if even 16 times the
+  /// machine's rate is not enough.
   std::optional<double> to_hide;
   std::optional<double> to_hide_gb_s;
 };

@@ -82,7 +82,7 @@ struct Environment {
 /// Real time of waits of `stated` duration on this process, measured before all other runs.
 struct NoiseFloor {
   Duration stated{};
-  int threads = 0;  ///< that wait simultaneously; 0 in a record that does not say
+  int threads = 0;  ///< threads that waited simultaneously; 0 if the record does not state it
   std::vector<Duration> samples{};
   friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };

@@ -85,7 +85,7 @@ struct OverlapPair {
   std::string implementation;
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  std::string without;  ///< Source whose rows the fit behind predicted_us left out; `command` has the fit with them.
+  std::string without;  ///< Source whose rows the fit behind predicted_us left out; `command` uses the fit to all rows.
   double serial_measured_us = 0.0;
   double serial_predicted_us = 0.0;
   double sure = 0.5;  ///< probability that the kernel predicted to be faster is indeed faster

@@ -24,7 +24,7 @@ struct StepRow {
   /// Returns null if the row has no value of that name.
   [[nodiscard]] const Value* find(std::string_view name) const;
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Return the value of that name. They require that it exists and has the type that they return.
+  /// Return the value of that name. Require that it exists and has the returned type.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::int64_t count(std::string_view name) const;
   [[nodiscard]] double number(std::string_view name) const;

@@ -47,8 +47,8 @@ class Assembly {
   void add_weight_ag_gemm(const OperationStage& stage);
   void add_gradient_rs(const OperationStage& stage, bool last);
 
-  /// Sets the input of the first stage, to which residuals add as well. Its buffer holds a part of the tensor of all
-  /// tokens, which begins at this row and column.
+  /// Sets the input of the first stage, to which residuals add as well. Its buffer holds the part of the all-token
+  /// tensor that begins at this row and column.
   void begin_with(const Value& value, Index row, Index column);
   /// A tensor that exists from the start, and the part of it in this rank's buffer of the same name.
   struct Given {
@@ -65,7 +65,7 @@ class Assembly {
   void end_with(Index row, Index column);
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
-  /// Adds one op over all rows that the unfused operator also has.
+  /// Adds one op over all rows; the unfused operator has the same op.
   void map(const Mapping& mapping, const std::vector<Value>& arguments, Extent columns, bool last);
   /// Adds causal attention of this rank's heads: all queries in one op, or in the parts that later ops request.
   void attend(const std::string& dimension);

@@ -30,7 +30,7 @@ struct OperationStage {
 };
 
 /// The operation, independent of strategies. The input of each stage is the output of the previous stage. Stages of
-/// kind gradient_rs follow the weight_ag_gemm stages and belong to them in reverse order.
+/// kind gradient_rs follow the weight_ag_gemm stages, one for each of them, in reverse order.
 struct Operation {
   std::string name;
   std::vector<OperationStage> stages;

@@ -73,7 +73,7 @@ struct StageParameters {
   /// Outside of layers: the embedding of the first stage, and logits and the norm before them on the last stage.
   std::int64_t around_layers = 0;
 };
-/// Returns the parameters of every stage, in order, in about the time that one stage takes.
+/// Returns the parameters of every stage, in order. This takes about as long as for a single stage.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
 
 /// Returns the bytes of a stage's weights on one GPU for inference, in the format of the model's checkpoint if it has
