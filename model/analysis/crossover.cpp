@@ -130,7 +130,7 @@ class Builder {
     return serial == entries.end() ? nullptr : serial->second;
   }
 
-  /// `cell` has the verdict over all families, which decides where one of the two compared families is the fastest.
+  /// `cell` has the verdict over all families, which applies if one of the two compared families is the fastest of all.
   [[nodiscard]] std::optional<MapSaving> saving_of(const MapCell& cell, const FamilyEntries& entries,
                                                    const MapEntry& baseline) const {
     const MapEntry* overlap = nullptr;

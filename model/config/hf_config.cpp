@@ -42,7 +42,7 @@ class Reader {
     model.kv_heads = kv_heads(model.heads);
     model.head_dim = head_dim(model);
     model.vocab = count_or({"vocab_size", "padded_vocab_size"}, vocab_range, family_.vocab);
-    if (!file_.has("kv_lora_rank")) {  // otherwise it belongs to latent attention
+    if (!file_.has("kv_lora_rank")) {  // otherwise v_head_dim belongs to latent attention
       model.value_head_dim = file_.optional_count({"v_head_dim"}, head_range).value_or(0);
     }
     model.gated_mlp = gated_mlp();

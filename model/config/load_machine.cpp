@@ -228,15 +228,15 @@ double share_of_network(const Network& network, const Machine& machine, int gpus
                   group_rate / node_rate * std::max(1.0, node_rate / network.link->collective.rate.value.value));
 }
 
-/// Returns the most that a collective over this many GPUs of every node can send: what their NICs carry, and inside a
-/// node what a GPU's port carries.
+/// Returns the highest rate of a collective over this many GPUs of every node: the rate of their NICs, or that of a
+/// GPU's port inside a node if it is lower.
 BytesPerSecond limit_over_nodes(const Machine& machine, int gpus) {
   const double nics = std::min(machine.nics_per_node, gpus) * machine.network->capacity.value;
   return {gpus == 1 ? nics : std::min(nics, machine.link.capacity.value)};
 }
 
 /// Returns the estimated parameters of a group that the file omits: its share of the network. In an all-to-all each GPU
-/// sends for itself, so its rate falls only where the group's share of the NICs is below its share of the GPUs.
+/// sends its own data, so its rate falls only if the group's share of the NICs is below its share of the GPUs.
 CollectiveParameters estimated_group(const Network& network, const Machine& machine, int gpus) {
   const CollectiveParameters& whole = network.link->collective;
   const double share = share_of_network(network, machine, gpus);

@@ -53,12 +53,12 @@ enum class FillEdge : std::uint8_t { sharp, smooth };
 
 /// Channels that carry a rank's share.
 struct Channels {
-  double own_bytes = 0.0;  ///< Share that takes as long on all channels.
+  double own_bytes = 0.0;  ///< Share that takes the same time on all channels.
   double used = 1.0;
 };
 
-/// Returns the channels out of `available` that carry a share of `own_bytes` bytes. Below the fill size, each has as
-/// much to do as with the fill size, until only one is left.
+/// Returns the channels out of `available` that carry a share of `own_bytes` bytes. Below the fill size, fewer channels
+/// carry the share, each with as many bytes as at the fill size, until only one channel is left.
 Channels channels_of(const RingParameters& ring, double own_bytes, int available, FillEdge edge) {
   if (!ring.fill_size || ring.fill_size->value.count == 0 || available < 1) {
     return {own_bytes, 1.0};

@@ -14,8 +14,9 @@ std::int64_t divided_up(std::int64_t amount, std::int64_t parts) { return (amoun
 
 bool cuts_columns(const ExpertSplit& experts) { return experts.cut == WeightCut::columns; }
 
-/// Returns how often a rank holds a buffer of one expert: the weights of its experts, which are as many as all experts
-/// with its share of each; and the rows of its experts if the buffer has the extent that the ranks share.
+/// Returns the number of copies of a site's buffer that a rank holds with experts. It holds as many weights as if it
+/// had its share of every expert; and if the buffer has the extent that the ranks share, it holds the rows of its
+/// experts.
 std::int64_t copies_of(const Buffer& buffer, const GemmShape& gemm, const ExpertSplit& experts) {
   if (buffer.role == BufferRole::weight) {
     return experts.count;

@@ -59,7 +59,7 @@ class LoadLaw {
 double middle_of_class(std::size_t index) { return (as_real(static_cast<std::int64_t>(index)) + 0.5) / load_classes; }
 
 /// Returns the tokens of an expert of each class, on the GPU with the most tokens. No expert has more than all tokens;
-/// what exceeds them goes to the other experts of the GPU.
+/// the excess goes to the other experts of the GPU.
 std::array<double, load_classes> uneven_loads(const ExpertLayerSize& size) {
   const LoadLaw law(size);
   const double tilt = math::pow(as_real(size.ep), 1.0 / math::pow(as_real(size.experts / size.ep), load_averaging));

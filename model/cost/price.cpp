@@ -99,8 +99,8 @@ class Pricer {
     return op_time(bytes * seconds_per_byte, "an exchange inside a kernel");
   }
 
-  /// Returns the time of essential compute in one piece, on all SMs. Where a kernel moves its own tiles, that is the
-  /// kernel, which needs no copies of experts' rows, so cutting it never saves their time.
+  /// Returns the time of essential compute in one piece, on all SMs. If kernels of the program move their own tiles,
+  /// the copies of experts' rows are not counted: such a kernel needs none, so cutting a GEMM never saves their time.
   [[nodiscard]] Duration unsliced(const Shape& shape) const {
     const auto* gemm = std::get_if<GemmShape>(&shape);
     const int sms = machine_.accelerator.sms;
@@ -286,14 +286,14 @@ void hold_to_whole(const PricePlan& plan, Duration whole, Costs& costs) {
 
 constexpr std::size_t op_kinds = static_cast<std::size_t>(OpKind::collective) + 1;
 
-/// Host calls of a collective, or of a group of sends and receives, in PyTorch, in calls of an op. ProcessGroupNCCL
-/// adds events and waits from C++: eight H100 return from a reduce-scatter of 1 MiB every 29 us (microsoft/tokenweave,
-/// artifact/csvs/figure_5.csv), the time of two ops.
+/// Host time that PyTorch needs for a collective, or for a group of sends and receives, as a number of calls of an op.
+/// ProcessGroupNCCL adds events and waits from C++: eight H100 return from a reduce-scatter of 1 MiB every 29 us
+/// (microsoft/tokenweave, artifact/csvs/figure_5.csv), the time of two ops.
 constexpr int eager_calls_of_nccl = 2;
 
-/// Standard deviation of the time at which Python of a rank reaches the operator, relative to the time of an op. After
-/// a synchronization, eight hosts with B200 begin a collective 26 us apart (SemiAnalysisAI/InferenceX, pull request
-/// 2422: 113.4 us with a synchronization before it and 87.4 us without), which is 2.847 x 0.65 ops of 14 us.
+/// Standard deviation of the time at which a rank's Python code reaches the operator, relative to the time of an op.
+/// After a synchronization, eight hosts with B200 begin a collective 26 us apart (SemiAnalysisAI/InferenceX, pull
+/// request 2422: 113.4 us with a synchronization before it and 87.4 us without), which is 2.847 x 0.65 ops of 14 us.
 constexpr double eager_skew = 0.65;
 
 /// Mean distance between the smallest and the largest of 1, 2, 4, ... 1024 normal draws, in standard deviations
@@ -397,7 +397,8 @@ Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) 
 
 /// Adds the host's time to issue an op (its call, and an event for every wait on another lane), and the device's wait
 /// before it. The counts of an implementation include its waits, and its transfers are one call each. Eager hosts do
-/// not begin at the same time: the first op is issued when the last of them does, seen from the first.
+/// not begin at the same time: time zero is when the first host begins, and the first op is issued when the last one
+/// begins.
 void add_issue_costs(const PricePlan& plan, const Program& program, const Machine& machine, const PriceOptions& options,
                      Costs& costs) {
   const Launch launch = options.launch;
@@ -725,7 +726,7 @@ class TimesOfOps {
   const Meetings no_meetings_{};
 };
 
-/// Puts the times of all ops, without what they do to each other.
+/// Sets the times of all ops, before transfers share wires.
 void put_times(const PricedProgram& priced, const Pricer& pricer, const Machine& machine, Interference interference,
                KernelTimes& known, Costs& costs) {
   const auto& [program, meetings, plan] = priced;

@@ -28,7 +28,7 @@ bool price_differs_by_rank(const Program& program, const Op& op) {
                      [](const Index& position) { return position.terms != Index{}.terms; });
 }
 
-/// Returns the place of a shape's time among the communication that it meets.
+/// Returns the index of a shape's time beside the communication that it meets.
 std::uint32_t place_of(const Op& op, const Meetings& met) {
   return PricePlan::meetings * op.shape + (met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U);
 }

@@ -36,8 +36,8 @@ BytesPerSecond share_of_port(const PeerParameters& peer, const SharedPort& share
   return {std::min(rate / shared.wire, std::max(rate, peer.aggregate_rate.value.value) / shared.port)};
 }
 
-/// Returns true if the pairs that exchange repeat on every node: nodes are equal, and a rank represents the ranks at
-/// its position on other nodes.
+/// Returns true if every node repeats the first node's exchanging pairs: nodes are equal, and a rank represents the
+/// ranks at its position on other nodes.
 bool nodes_repeat(const Program& program, const Machine& machine) {
   return folded(program.mesh, machine.gpus_per_node).has_value();
 }

@@ -294,7 +294,8 @@ PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, con
     }
   }
   if (start.small && !best.parameters.small) {
-    // The fitted file extends the file of `start`, whose small messages would stay; these have the fitted times.
+    // The fitted file extends the file of `start` and would inherit its small messages, so small messages get the
+    // fitted times of all messages.
     best.parameters.small =
         SmallMessages{.up_to = start.small->up_to, .latency = best.parameters.latency, .rate = best.parameters.rate};
   }

@@ -29,8 +29,8 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& visitor
   }
 }
 
-// These are structured bindings, so a new member of NcclKernels, AllToAllParameters or Link does not compile until it
-// is named here.
+// The functions below use structured bindings, so a new member of NcclKernels, AllToAllParameters or Link does not
+// compile until they name it.
 
 template <class Visit>
 void visit(NcclKernels& nccl, const std::string& at, const Visit& visitor) {
@@ -238,7 +238,7 @@ struct MachineOnDemand::Made {
   std::once_flag once;
   std::shared_ptr<const Machine> machine;  // null until it is made
 
-  // What to make it from.
+  // The arguments of raised() from which it is made; without a name, it is the base.
   std::shared_ptr<const Machine> base;
   std::string name;
   double share = 0.0;

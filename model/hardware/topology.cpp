@@ -120,7 +120,7 @@ class Builder {
   [[nodiscard]] BytesPerSecond bridge_capacity() const {
     return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value.value)};
   }
-  /// Returns the capacity between sockets: no more than all bridges of one socket send.
+  /// Returns the capacity between sockets: that of all bridges of one socket, unless the file states a higher rate.
   [[nodiscard]] BytesPerSecond root_capacity() const {
     return {std::max(plan_.bridges_per_root * bridge_capacity().value, plan_.root_rate->value.value)};
   }

@@ -117,7 +117,7 @@ MutantProof::Verdict MutantProof::other_shift(const Mutation& mutation) {
   return contents_of({.program = mutation.program, .op = mutation.op, .events = &events_});
 }
 
-/// On every rank the ops stay in program order. So without hazards every op reads what the same op wrote in the
+/// On every rank the ops stay in program order. So without hazards every op reads the results of the same ops as in the
 /// original.
 MutantProof::Verdict MutantProof::other_lane(const Mutation& mutation) {
   if (const Verdict deadlock = deadlock_in(mutation.program, matching_)) {

@@ -49,7 +49,7 @@ std::string_view name_of(Equivalence equivalence) {
 
 namespace {
 
-/// Gives one op its own shape and changes it.
+/// Gives one op its own copy of its shape and changes this copy.
 template <class Change>
 void reshape(Program& program, OpId op, const Change& change) {
   Op& record = program.ops[position(op)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLPs under tensor parallelism without sequence parallelism: every rank holds two versions of all tokens: the residual
-// stream, and the stream after the norm. The sum of the ranks' contributions is added to the stream and normalized for
-// the next MLP.
+// MLPs under tensor parallelism without sequence parallelism. Every rank holds two versions of all tokens: the residual
+// stream, and the stream after the norm. The sum of the ranks' contributions is added to the stream, and the result is
+// normalized for the next MLP.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 

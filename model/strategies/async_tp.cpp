@@ -28,9 +28,9 @@
 // Let g be the time of the gather (0 if x was saved) and w that of dw's GEMM. The makespan of ag_gemm_backward is that
 // of gemm_rs plus g + w; the makespan of gemm_rs_backward is m + c + (N-1) max(c, p) + w. One rank takes c + w.
 //
-// According to the source, "cp" of different streams cannot overlap, so they share a lane; this kind of lane needs no
-// SMs. Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both ranks are
-// ready for it. GEMMs of the two streams do not run at the same time here.
+// According to the source, the copies ("cp") of different streams cannot overlap, so they share a lane; this kind of
+// lane needs no SMs. Barriers of the source are modelled as the wait of a pull for its sender: a pull starts when both
+// ranks are ready for it. GEMMs of the two streams do not run at the same time here.
 #include <functional>
 
 #include "model/strategies/fuse_steps.h"

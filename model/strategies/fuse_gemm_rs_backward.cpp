@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // CommFuse for the backward pass of a row-parallel GEMM: FuseAG over dy; every arriving shard is multiplied into its
-// rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards, either in one GEMM at the end:
+// rows of dx = dy w^T. The weight's gradient dw = x^T dy sums over all shards. One GEMM can compute it at the end:
 //
 //            step 0     step 1     step 2     step 3                     (4 ranks, seen from rank r)
 //   compute  dx[r]      dx[r-1]    dx[r-2]    dx[r-3]    dw ...........
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
-// With the times c of a GEMM of dx, w of dw's GEMM and p of a transfer, the makespan is c + (N-1) max(c, p) + w. Or
-// shard by shard, as each arrives:
+// With the times c of a GEMM of dx, w of dw's GEMM and p of a transfer, the makespan is c + (N-1) max(c, p) + w.
+// Alternatively, dw is computed shard by shard, as each arrives:
 //
 //   compute  dx[r] dw=          dx[r-1] dw+=       dx[r-2] dw+=       dx[r-3] dw+=
 //   comm     r   ->             r-1 ->             r-2 ->             idle

@@ -10,7 +10,7 @@
 //   comm     idle       m[r-1] ->  m[r-2] ->  m[r-3] ->
 //
 // The direct form adds up all parts at the end, on the aux lane. Let c be the time of a GEMM of dw, p of a transfer, a
-// of an add and d of dx. The ring with its adds on aux has dw at E(N-1), where E(0) = c and
+// of an add and d of dx. The ring with its adds on aux completes dw at E(N-1), where E(0) = c and
 // E(i) = max((i+1) c, E(i-1) + p) + a; its makespan is max(N c + d, E(N-1)). Adds on the compute lane take time between
 // the GEMMs, and the last add comes after dx.
 #include "model/strategies/fuse_steps.h"
