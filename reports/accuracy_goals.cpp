@@ -18,7 +18,7 @@ namespace {
 using Errors = std::vector<double>;
 using Scores = std::span<const TableScore>;
 
-/// Errors of all rows that a goal includes, and of those rows that every fit held back.
+/// Errors of all rows that a goal includes, and of those rows among them that were held out of every fit.
 struct Pooled {
   Errors every_row;
   Errors held_out;
@@ -34,7 +34,7 @@ struct Goal {
   double p90 = 0.0;  // 0: no goal
 };
 
-/// Returns whether the list is empty, which means any value, or has the value.
+/// Returns whether the list has the value. An empty list allows every value.
 bool allows(const std::vector<std::string_view>& values, std::string_view value) {
   return values.empty() || std::ranges::find(values, value) != values.end();
 }
@@ -59,7 +59,7 @@ bool over_nodes(std::string_view part, bool priors) {
          !begins(part, "send_recv") && contains(part, "from priors") == priors;
 }
 
-/// The goals of ops on the GPUs: GEMMs and attention by table, for a library or a framework.
+/// The goals of GEMMs and attention, by machine; some machines stand for a framework that runs on them.
 std::vector<Goal> kernel_goals() {
   const auto gemm = [](std::string_view what, std::vector<std::string_view> machines, std::string_view dtype,
                        double median,

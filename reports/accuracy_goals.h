@@ -13,7 +13,7 @@ namespace commfuse::reports {
 /// Returns the section of docs/accuracy.md that compares errors with the goals.
 std::string goals_section(std::span<const TableScore> scores);
 
-/// Formats the cells "n | median | p90" of a Markdown row.
+/// Formats errors as the cells "n | median | p90" of a Markdown row.
 std::string error_cells(const std::vector<double>& errors);
 
 }  // namespace commfuse::reports

@@ -46,8 +46,8 @@ std::string run_settings_of(const StepRow& row) {
          unusual_run_settings(row);
 }
 
-/// Formats the layout of a plan without tensor parallelism, its framework, and of a training step the settings that
-/// change its work.
+/// Formats a plan's layout except its tensor degree, its framework and, for a training step, the settings that change
+/// the step's work.
 std::string layout_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "ulysses", "experts"}) {

@@ -33,7 +33,7 @@ struct FittedColumn {
 /// Text around a table.
 struct TableNotes {
   std::string above{};  ///< A sentence above the constants.
-  std::string below{};  ///< Ends the line that names omitted columns: how to see them.
+  std::string below{};  ///< The end of the line that names omitted columns; it says how to see them.
   std::string end{};    ///< A sentence below everything; omitted from a table without rows.
 };
 

@@ -97,7 +97,8 @@ std::string setting_in_words(std::string_view name, const StepRow::Value& value)
   return fmt::format("{} {}", title, std::get<std::string>(value));
 }
 
-/// Returns the words for a setting that rows have only if it is not the preset, where a row lacks it.
+/// Returns the words for a row that lacks this setting; empty for settings that every row has. Rows lack launch,
+/// jitter, framework and price if these have their presets.
 std::string preset_in_words(std::string_view name) {
   return name == "launch"                                             ? "launch stream"
          : name == "jitter" || name == "framework" || name == "price" ? fmt::format("no {}", name)
@@ -109,7 +110,7 @@ bool has_value(const StepRow& row, std::string_view name, const StepRow::Value& 
   return other != nullptr && *other == value;
 }
 
-/// Calls `each` with the settings that names of plans state by themselves (PlanWords::setting).
+/// Calls `each` with the settings that the names of plans state one by one (PlanWords::setting).
 template <class Each>
 void for_each_setting(const StepRow& row, const Each& each) {
   for (const auto& [name, value] : row.cells) {

@@ -158,7 +158,7 @@ class Hints {
       hovers && this.owner !== document.activeElement && follow(event); // A focused element keeps its tip.
     });
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
-    // A new answer replaces tables.
+    // A new result replaces the tables, and the owner of the tip with them.
     const move = () => (this.owner.isConnected ? this.show(this.owner) : this.hide());
     addEventListener("scroll", () => this.owner && move(), { capture: true, passive: true });
   }

@@ -59,7 +59,7 @@ class Why {
     const point = JSON.stringify(live.settings);
     if (this.point !== point) {
       this.point = point;
-      // Answers about the previous point come too late.
+      // Answers about the previous point that arrive from now on are ignored.
       this.asking = (this.asking ?? 0) + 1;
       this.out.classList.add("stale-part");
     }

@@ -12,7 +12,8 @@ const PLAN_FIELDS = [
 Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
 const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 
-/// Checks the form for input that a plan would refuse in the words of the command line; "" if the input is valid.
+/// Returns what is wrong with the input, in the words of the form; a plan would refuse it in the words of the command
+/// line. Returns "" for valid input.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
   const match = /^([\d,]+)(?![\d,])\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
@@ -258,7 +259,7 @@ function planReasons(verdict) {
     .replace(/ The chance of meeting [^;.]* is [^;]*; (\S)/, (_, first) => ` ${first.toUpperCase()}`);
 }
 
-/// Returns a refusal in the words of the form, whose list has the known kinds.
+/// Rewords a refusal for the form, whose list shows the known kinds.
 const planRefusal = (sentence) =>
   withNames(sentence.replace(/^(--gpus: unknown hardware '[^']*'); known: .*$/m, "$1; choose one of this field's list, or a short name such as h100"));
 
@@ -353,7 +354,7 @@ function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink the text of a wide chart.
   const { deadline_days: deadline, budget } = plan.asked;
-  // Free runs are at the edge of the axis.
+  // Runs that cost nothing are at the edge of the axis.
   const range = (of, limit) => {
     const values = [...runs.flatMap((run) => [of(run).low, of(run).high]), ...(limit ? [limit] : [])].filter((value) => value);
     return values.length ? [Math.min(...values) / 1.08, Math.max(...values) * 1.08] : [0.5, 2];

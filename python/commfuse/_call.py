@@ -44,7 +44,7 @@ def text_of(value):
 def words_of(flag, value, described):
     """Returns the words that give a flag its value; none for None, and none for False if the flag takes no value.
 
-    `described` is None for an unknown flag, whose words make the command line report its own error.
+    `described` is None for an unknown flag; the command line reports the error.
     """
     if value is None:
         return []

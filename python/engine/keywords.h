@@ -36,7 +36,7 @@ struct Command {
 /// Returns the names of the commands of commfuse-sim that Python offers.
 const std::vector<std::string>& command_names();
 
-/// Adds these commands to a program. The caller outlives it.
+/// Adds these commands to a program. `caller` must outlive the program.
 void add_commands(CLI::App& program, sim::Caller& caller);
 
 /// Throws ConfigError for an unknown command.

@@ -13,7 +13,7 @@ what is used, with zrender (BSD-3-Clause) and parts of d3 (BSD-3-Clause) and tsl
 ${notice}
 */`;
 
-// Apache-2.0 requires its NOTICE in every copy, and a report is a copy, so the page shows these.
+// Apache-2.0 requires a library's NOTICE in every copy. A report is a copy, so the page shows these texts.
 const licences = [
   `Apache ECharts ${version}, Apache License 2.0\n${notice}`,
   readFileSync(`${library}/LICENSE`, "utf8").trim(),

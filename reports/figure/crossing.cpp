@@ -77,8 +77,8 @@ Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
   return figure;
 }
 
-/// The bandwidths of a figure: the lowest that have a cell. A map may lack the pair of both lowest, as where an axis
-/// varies links and network together.
+/// The bandwidths of a figure: the lowest link rate that has a cell, with the lowest network rate beside it. The map
+/// may have lower network rates at other link rates, for example if one axis varies both.
 class ShownBandwidths {
  public:
   explicit ShownBandwidths(const CrossoverMap& map) : map_(map) {

@@ -10,8 +10,9 @@
 
 namespace commfuse::reports {
 
-/// Draws complementary distributions: the share of runs that take longer, on a logarithmic axis that makes slow runs
-/// visible; around each curve the 95% interval of every percentile that the samples support, by order statistics.
+/// Draws complementary distributions: the share of runs that take longer than a time, on a logarithmic axis that makes
+/// slow runs visible. A band around each curve shows the 95% interval of every percentile that the samples support, by
+/// order statistics.
 /// Requires at least one schedule, each with samples.
 Figure distribution_figure(std::span<const SampledRun> runs, std::string id = "distribution");
 

@@ -18,13 +18,13 @@ namespace commfuse::reports {
 
 namespace {
 
-// Widths of text are upper estimates: a character of a wide screen font takes this share of the font size.
+// Width of a character in a wide screen font, as a share of the font size. Widths of text are upper estimates.
 constexpr double character_width = 0.62;
 constexpr double text_size = 12.0;
 constexpr double mark_size = 11.0;
 constexpr double title_size = 15.0;
 constexpr double margin = 12.0;
-// A line with more points shows no dots.
+// A line with more points has no dots.
 constexpr std::size_t max_dots = 40;
 
 double width_of(std::string_view text, double size) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 16U;  // bytes of a buffer
 
-/// Encodes three bytes as four characters, even across the ends of pieces.
+/// Encodes every three bytes as four characters, even if the bytes come in several calls.
 class Base64 {
  public:
   explicit Base64(const TakeBytes& take) : take_(take) {}
@@ -67,7 +67,7 @@ class Base64 {
   unsigned count_ = 0;
 };
 
-/// Packs text; the result does not depend on where pieces end.
+/// Compresses text; the result does not depend on how the text is divided among calls.
 class Gzip {
  public:
   explicit Gzip(const TakeBytes& take) : take_(take), packed_(piece, '\0') {

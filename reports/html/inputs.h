@@ -18,7 +18,7 @@ struct RequestedSettings {
   std::vector<std::string> hardware;                                     ///< Names without the rates of links.
   std::vector<std::string> links;                                        ///< {"x1", "450 GB/s", ...}
   std::vector<std::string> networks;
-  std::vector<std::string> conditions;  ///< Unusual settings of each setting: {""}, {", faults slow-rank"}.
+  std::vector<std::string> conditions;  ///< Each different list of unusual settings: {"", ", faults slow-rank"}.
   [[nodiscard]] const std::vector<std::string>& values(std::string_view name) const;
 };
 RequestedSettings requested_settings(const RowTable& rows);
@@ -33,7 +33,7 @@ std::string subject_in_words(const std::vector<StepRow>& models);
 std::string settings_html(const RequestedSettings& settings);
 /// Returns the kinds of provenance on which the rows depend: "prior", "fitted".
 std::vector<std::string> kinds_of(const RowTable& rows);
-/// Returns the digests of all schedules, folded; empty without schedules.
+/// Returns the digests of all schedules in a collapsed section; empty without schedules.
 std::string digests_html(const RowTable& rows);
 
 }  // namespace commfuse::reports

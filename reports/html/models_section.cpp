@@ -34,7 +34,7 @@ constexpr std::size_t max_plan_rows_on_paper = 30;
 
 using Plan = std::vector<const StepRow*>;
 
-/// A number of a row in the table's form.
+/// A column of the table: the rows' numbers in `column`, times `factor`.
 struct ModelCell {
   std::string_view title;
   std::string_view unit;
@@ -77,7 +77,7 @@ std::string header(const std::vector<ModelCell>& shown, std::string_view baselin
   return html + "</tr></thead>\n";
 }
 
-/// Returns the mark before the name, for eyes and for screen readers.
+/// Returns the visible mark before the name, and its text for screen readers.
 std::string_view mark_of(const StepRow* row, const PlanVerdict& verdict) {
   return !verdict.in_front(row) ? "<span class=\"mark\"></span>"
          : verdict.wins()

@@ -136,7 +136,8 @@ class Page {
   void map_section();
   void maps_of(const Overview::Setting& setting, std::size_t number);
   [[nodiscard]] bool has_gaps(const Overview::Setting& setting) const;
-  /// Returns what tells the figures of the setting apart from those of other settings; empty for a single setting.
+  /// Returns the text that distinguishes the setting's figures from those of other settings; empty without other
+  /// settings.
   [[nodiscard]] std::string subject_of(const Overview::Setting& setting) const {
     return overview_.settings.size() > 1 ? setting.title : std::string{};
   }
@@ -196,7 +197,7 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources(), subject + (subject.empty() ? "" : "."));
 }
 
-/// Removes the line breaks that a terminal needs, and sets numbers as the rest of the page does.
+/// Removes the line breaks that a terminal needs, and formats numbers as the rest of the page does.
 std::string on_one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   text.erase(text.find_last_not_of(' ') + 1);
@@ -284,7 +285,7 @@ std::string Page::interval_at(const ResultRow& row) const {
              : std::string{};
 }
 
-/// Returns the rows that do not fit in memory, then the verdict that `run -o verdict` prints for the decisive point.
+/// States which rows do not fit in memory, then the verdict that `run -o verdict` prints for the decisive point.
 std::string Page::first_sentence() const {
   if (!has_layers()) {
     return models_sentence(input_.models, input_.rule);

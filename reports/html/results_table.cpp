@@ -53,7 +53,7 @@ std::string header() {
   return html + cell("bound", unit) + "</tr></thead>\n";
 }
 
-/// Returns the mark before the name, for eyes and for screen readers.
+/// Returns the visible mark before the name, and its text for screen readers.
 std::string mark_of(const PointView& point, const ResultRow& row) {
   if (!point.in_front(row)) {
     return "<span class=\"mark\"></span>";

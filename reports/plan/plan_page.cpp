@@ -142,7 +142,7 @@ class Page {
         name, escaped(value), escaped(about));
   }
 
-  /// Returns the plan's subject, which the user's title need not name.
+  /// Returns the plan's subject, because the user's title may not state it.
   [[nodiscard]] std::string subject() const {
     std::string text = fmt::format("{}, {} tokens", plan_.model, large(plan_.tokens));
     text += plan_.deadline_days ? ", deadline " + deadline_in_words(plan_) : std::string{};

@@ -9,28 +9,28 @@
 
 namespace commfuse::reports {
 
-/// Formats "$9.66M"; thousands, millions and billions, with at least three digits.
+/// Formats an amount of money as "$9.66M", in thousands, millions or billions, with at least three digits.
 std::string money(const CapacityPlan& plan, double amount);
 /// Formats a round amount of money for a tick of an axis: "$14M", "$9.5M".
 std::string tick_money(const CapacityPlan& plan, double amount);
-/// Formats "3.86M", for counts and hours.
+/// Formats a count or hours as "3.86M".
 std::string large(double number);
-/// Formats "78.6".
+/// Formats days as "78.6".
 std::string days(double number);
-/// Formats the seconds of a step: "7.269".
+/// Formats the seconds of a step as "7.269".
 std::string step_seconds(double number);
-/// Formats "51.2%".
+/// Formats a share as "51.2%".
 std::string share_percent(double share);
-/// Formats "85%"; at the ends "over 99%" and "below 1%", because the draws cannot resolve more.
+/// Formats a probability as "85%"; near the ends as "over 99%" or "below 1%", because the draws cannot resolve more.
 std::string likelihood(double share);
-/// Formats "0.6254" with four significant digits, or all digits of a whole number.
+/// Formats a number with four significant digits, as "0.6254"; from 10,000 with all digits before the decimal point.
 std::string plain(double number);
 
 /// Returns a change of CapacityPlan::what_ifs in words: "price -20%".
 std::string change_in_words(std::string change);
 /// Returns an input of CapacityPlan::sensitivities in words: "rate of links in a node".
 std::string input_in_words(const std::string& input);
-/// Formats "2027-03-01 (90.0 days)" or "90.0 days". Requires a deadline.
+/// Formats the deadline as "2027-03-01 (90.0 days)" or "90.0 days". Requires a deadline.
 std::string deadline_in_words(const CapacityPlan& plan);
 /// Returns the inputs, largest effect on the cost first.
 std::vector<const Sensitivity*> by_effect(const std::vector<Sensitivity>& sensitivities);
@@ -38,17 +38,17 @@ std::vector<const Sensitivity*> by_effect(const std::vector<Sensitivity>& sensit
 /// shortest run), or five times if fewer than four runs would be shown.
 double longest_shown_days(const CapacityPlan& plan);
 
-/// Formats "TP 4, PP 4, CP 2, DP 64"; omits degrees of one except tensor and data.
+/// Formats a layout as "TP 4, PP 4, CP 2, DP 64"; omits degrees of one except tensor and data.
 std::string layout_in_words(const TrainingPlan& layout);
-/// Formats "4x4x64x2": tensor, pipeline, data, context.
+/// Formats the tensor, pipeline, data and context degrees of a layout as "4x4x64x2".
 std::string layout_in_short(const TrainingPlan& layout);
 
 /// Returns true if there is a deadline or a budget.
 bool has_limits(const CapacityPlan& plan);
 /// Returns "the deadline", "the budget" or "deadline and budget". Requires has_limits().
 const char* limits_in_words(const CapacityPlan& plan);
-/// Formats "about 2048 h100 or 1024 b200" from every kind that has CapacityKind::gpus_for_deadline; empty if none
-/// has.
+/// Returns the GPUs that the deadline needs, such as "about 2048 h100 or 1024 b200", from every kind that has
+/// CapacityKind::gpus_for_deadline; empty if no kind has it.
 std::string needed_gpus(const CapacityPlan& plan);
 
 /// Returns a sentence that compares the model's own error with the error that rows of `run` use, and states the

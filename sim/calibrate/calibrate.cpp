@@ -138,7 +138,8 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   }
 }
 
-/// Returns the machine in the keys that hold out rows whose table names none: like `score`, a cluster's node.
+/// Returns the machine's name in the keys that select held-out rows, for tables that name no machine. For a cluster it
+/// is the name of its node, as in `score`.
 std::string machine_in_keys(const Machine& base) {
   return base.node_name.empty() ? base.name : load_machine(base.node_name).name;
 }

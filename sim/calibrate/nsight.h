@@ -19,8 +19,8 @@ bool is_nsight_table(const std::filesystem::path& path);
 /// damaged, too large or not from Nsight Systems.
 Profile read_nsight_database(const std::filesystem::path& path);
 
-/// Kernels in the table have no sizes, so they only yield sentences (Profile::skipped). Throws ConfigError for
-/// summaries and broken rows.
+/// Kernels in the table have no sizes, so no fit can use them; the profile only states why (Profile::skipped). Throws
+/// ConfigError for summaries and broken rows.
 Profile read_nsight_table(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

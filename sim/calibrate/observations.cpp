@@ -307,7 +307,8 @@ class ObservationReader {
         MeasuredLatentDecode{size, from_seconds(1e-6 * time)});
   }
 
-  /// Reads a call whose columns say which calls no fit reads. `add_call(size, time)` keeps the others.
+  /// Reads a call. Skips it if Columns::why_not() gives a reason why no fit reads it; otherwise calls add_call(size,
+  /// time).
   template <class Columns, class AddCall>
   void read_call(Row& row, const Table& table, const AddCall& add_call) {
     const Columns columns(table);
@@ -471,8 +472,8 @@ class ObservationReader {
   };
 
   /// Returns whether a message is so much faster than the base's links that its time or the choice of the base must be
-  /// wrong; then it is recorded as a fault. A rank sends or receives at least everything except its own share; in an
-  /// exchange, everything.
+  /// wrong. Records such a message as a fault. A rank sends or receives at least all data except its own share; in an
+  /// exchange, all data.
   bool is_faster_than_links(const Message& message) {
     if (base_ == nullptr) {
       return false;

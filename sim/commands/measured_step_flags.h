@@ -29,9 +29,9 @@ struct PredictedUnder {
 
 /// Returns the measurement, or nothing if there is none. `run_settings` are the command's own settings, or null if they
 /// do not describe a single point. If `command.hardware` is a cluster, settings that name its node refer to the
-/// cluster. A measured step contains the jitter of the real machine, whatever its settings say: they get the command's
-/// jitter, so that the correction does not count jitter that the corrected times have too. Throws ConfigError for an
-/// invalid time, for a file without a time, and if the settings of the measured step are unknown.
+/// cluster. A measured step contains the jitter of the real machine, whatever its settings say. So its settings get the
+/// command's jitter; otherwise the correction would add jitter that the corrected times already include. Throws
+/// ConfigError for an invalid time, for a file without a time, and if the settings of the measured step are unknown.
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
                                         const PredictedUnder& command);
 

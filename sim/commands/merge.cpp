@@ -77,7 +77,7 @@ std::vector<fs::path> shard_files(const MergeRequest& request) {
 }
 
 /// Returns the command that runs a shard in the folder of `store`, or in a folder of the user's choice if that folder
-/// has no settings, because a sweep writes into no folder of other files.
+/// has no settings, because a sweep refuses to write into a folder with other files.
 std::string command_for(const Shard& shard, const fs::path& store) {
   const fs::path folder = store.has_parent_path() ? store.parent_path() : fs::path(".");
   const fs::path settings = folder / settings_file;

@@ -23,8 +23,8 @@ bool is_for_programs(std::string_view format);
 
 void add_output_flag(CLI::App& command, std::string& format);
 
-/// Lists the reasons of the rows that could not be run, one for each row: each reason once with its count, in the order
-/// of the first such row. Empty without reasons.
+/// Lists why rows could not be run. `reasons` has one reason for each such row; the text has each reason once, with its
+/// count, in order of first appearance. Empty without reasons.
 std::string infeasible_in_words(std::span<const std::string> reasons);
 
 /// Returns the function that renders a format. Throws ConfigError for an unknown format.

@@ -79,7 +79,7 @@ int show_files(const ScheduleRequest& request) {
   return status;
 }
 
-/// Returns the program with the dtype of --wire for its messages; unchanged for any other word.
+/// Returns the program with messages in the dtype `name`; unchanged if `name` is not a dtype.
 Program on_wire(Program program, const std::string& name) {
   const auto* dtype = std::ranges::find(all_dtypes, name, [](DType known) { return name_of(known); });
   return dtype == all_dtypes.end() ? program : narrowed(std::move(program), *dtype);

@@ -41,7 +41,7 @@ std::string help_of(const Field& field) {
   return lists ? fmt::format("{}: {}", field.doc, fmt::join(field.choices(), ", ")) : std::string(field.doc);
 }
 
-/// Text and words that people see of a flag.
+/// The parts of a flag that people see: its help, and the words that it offers.
 struct Shown {
   std::string help;
   Offer offer;

@@ -239,7 +239,7 @@ Answer run_sweep(const SweepRequest& request, Caller& caller) {
       return run_among_processes(request, *started, watched);
     }
     if (started->process != 0) {
-      return {};  // The first process describes the sweep of all.
+      return {};  // Process 0 describes the sweep, once for all processes.
     }
   }
   return run_here(request, watched);

@@ -142,8 +142,8 @@ std::string layout_in_words(const TrainingPlan& plan) {
   return plan.recompute == Recompute::none ? text : text + fmt::format(", recompute {}", name_of(plan.recompute));
 }
 
-/// Returns a sentence that compares the first plan with the fastest plan without its schedules, which may have another
-/// layout; empty if there is no such plan.
+/// Returns a sentence that compares the first plan with the fastest plan of the baseline (serial, or the framework's
+/// own schedules), which may have another layout; empty if there is no such plan.
 std::string fastest_baseline(const TuneHeading& heading, const Tuning& tuning) {
   if (!tuning.fastest_baseline) {
     return {};
@@ -188,7 +188,7 @@ std::string other_exchange(const Tuning& tuning) {
       "", "");
 }
 
-/// Returns whether the first plan takes the same time with every schedule, because its sites have none to choose.
+/// Returns whether the first plan takes the same time with every schedule, because it has no sites.
 bool has_no_overlap(const Tuning& tuning) {
   const Duration time = tuning.best.front().step.time;
   return tuning.sites.empty() && time == tuning.serial.time && (!tuning.baseline || time == tuning.baseline->time);
@@ -541,7 +541,7 @@ std::string overlap_in_words(const OverlapChoices& choices) {
          "measured in forward passes only.";
 }
 
-/// Frameworks other than Megatron-LM and those that take its arguments configure a layout differently.
+/// Only Megatron-LM, and frameworks that take its arguments, configure a layout by these arguments.
 std::string megatron_heading(std::string_view framework) {
   const bool takes_arguments =
       framework.empty() || framework.starts_with("megatron") || framework.starts_with("mindspeed");

@@ -38,7 +38,7 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {
   std::string text;
-  std::set<std::array<std::string, 6>> seen;  // all settings that decide
+  std::set<std::array<std::string, 6>> seen;  // values of the settings on which the text depends
   PointCursor cursor(points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Settings& settings = cursor.at(i);

@@ -198,8 +198,8 @@ void FluidRun::settle_kernels(std::int64_t now, EventQueue& queue) {
   dirty_ranks_.clear();
 }
 
-/// Only fresh transfers need a new speed, and transfers that share a tight link with them, directly or through other
-/// transfers.
+/// Only fresh transfers, and transfers that share a tight link with them directly or through other transfers, need a
+/// new speed.
 void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
   const auto is_halted = [&](const Job& job) { return faults_->down(job.link, now); };
   for (const std::uint32_t slot : fresh_) {

@@ -32,7 +32,7 @@ std::optional<RankPair> parse_pair(std::string_view text) {
   return from && to ? std::optional(RankPair{*from, *to}) : std::nullopt;
 }
 
-/// Calls read(map, entry, who) for the key of every entry below `key`; this key names a rank or a link, which is `who`.
+/// Calls read(map, entry, who) for every entry below `key`. The key of the entry names a rank or a link: `who`.
 template <class Who, class Read>
 void for_each_entry(YamlMap& top, std::string_view key, std::optional<Who> (*parse)(std::string_view),
                     std::string_view example, const Read& read) {

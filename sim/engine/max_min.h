@@ -21,8 +21,8 @@ struct Flow {
 /// taking it from a flow that is no faster (Bertsekas and Gallager, Data Networks, 6.5.2). Takes O(n log n) time for n
 /// pairs of a flow and its link.
 ///
-/// Links that fill up at the same rate are filled together. So the order of flows and links does not change a bit of
-/// the rates, and flows in the same position on identical links get the same rate: one of them can represent all.
+/// Links that fill up at the same rate are filled together. So the rates are bitwise independent of the order of flows
+/// and links, and flows in the same position on identical links get the same rate: one of them can represent all.
 class MaxMin {
  public:
   /// Returns the rates by flow, in the unit of the caps and of `capacity`. `capacity` is by link and above 0. The

@@ -10,7 +10,7 @@
 
 namespace commfuse::expect {
 
-/// Number of nodes, and how many of them the verdict called bad, or whose fault it named.
+/// Number of nodes, and number of hits: the nodes that the verdict called bad, or the nodes whose fault it named.
 struct VerdictCount {
   std::string what;
   std::string bar;  ///< "<= 1%", ">= 95%"
@@ -24,7 +24,7 @@ struct VerdictCount {
   [[nodiscard]] bool is_met() const { return nodes > 0 && (at_most ? share() <= limit : share() >= limit); }
 };
 
-/// The verdict on a degraded node as it was measured.
+/// The verdict on a measured node that is known to be degraded.
 struct DegradedVerdict {
   std::string node;
   std::string health;

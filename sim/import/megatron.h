@@ -33,7 +33,7 @@ struct OverlapSwitches {
 /// switches turn off, and with those that have Transformer Engine's default method because the file lacks them. Throws
 /// ConfigError if the file has another format.
 void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches = {});
-/// Does the same for --tp-comm-overlap without a file, which is as a file without GEMMs.
+/// Does the same for --tp-comm-overlap without a file, which acts like a file without GEMMs.
 void add_default_overlap(Imported& import, OverlapSwitches switches);
 
 }  // namespace commfuse::import

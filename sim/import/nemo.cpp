@@ -216,8 +216,8 @@ class Reader {
     return entry;
   }
 
-  /// Returns the first value of the two settings that may be lists: the exchange of keys by layer, and the context
-  /// ranks by level, of which the first one is enough. Returns any other entry unchanged.
+  /// Two settings may be lists: the exchange of keys, by layer, and the context ranks, by level. Returns the first
+  /// value of such a list, which is enough, and any other entry unchanged.
   Entry first_of_list(Entry entry, std::string_view flag) {
     const bool is_by_layer = flag == "--cp-comm-type";
     const bool may_be_list = is_by_layer || flag == "--hierarchical-context-parallel-sizes";
@@ -295,7 +295,7 @@ class Reader {
     arguments_.set(flag, {value, entry.where, entry.key});
   }
 
-  /// Takes the vocabulary as padded if should_pad_vocab is false.
+  /// Uses the vocabulary size as the padded size if should_pad_vocab is false.
   void read_padding() {
     const Entry* const pads = file_.find("model.should_pad_vocab");
     const Argument* const vocab = arguments_.find("--vocab-size");

@@ -101,7 +101,8 @@ class Splitter {
     }
   }
 
-  /// Returns whether another line that was joined to the one before begins at or before the current place.
+  /// Returns true once for each line that begins at or before the current place and that a backslash joined to the line
+  /// before.
   bool begins_joined_line() {
     const bool begins = next_join_ < earlier_joins_.size() && earlier_joins_[next_join_] <= at_;
     next_join_ += begins ? 1 : 0;
@@ -208,7 +209,8 @@ std::optional<Reference> take_reference(std::string_view& rest) {
   return reference.name.empty() ? std::nullopt : std::optional(reference);
 }
 
-/// Returns whether the value is ${NAME:-...} with the variable's own name, which keeps the variable's earlier value.
+/// Returns whether the value is ${NAME:-...} with the variable's own name; such a value keeps the variable's earlier
+/// value.
 bool is_own_fallback(std::string_view name, std::string_view value) {
   if (!value.starts_with('$')) {
     return false;
@@ -251,7 +253,7 @@ class Expansion {
     std::string_view name;  // the variable with this value; empty for the text itself and for fallbacks
   };
 
-  /// Expands the variable next, or its fallback. Returns false if it has neither a value nor a fallback.
+  /// Makes the variable's value, or its fallback, the next text to expand. Returns false if it has neither.
   bool begin_value(const Reference& reference) {
     ++work_;  // counts empty values too
     const auto variable = variables_.find(reference.name);

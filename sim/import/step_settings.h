@@ -42,7 +42,8 @@ struct StepSettings {
   std::string gradient_dtype = "fp32";
   bool overlap_gradients = true;
   std::string framework = "none";  ///< Framework that runs the step: a name in configs/frameworks, or a path.
-  /// If set, a file extends `framework`, whose implementation runs exactly these GEMMs: "qkv", "down_backward".
+  /// If set, the import also writes a file that extends `framework`. The implementation in that file runs exactly these
+  /// GEMMs: "qkv", "down_backward".
   std::optional<std::vector<std::string>> implementation_sites{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty of a run's totals, by Monte Carlo over three unknowns: the time of a step, the price and the rate of GPU
+// Uncertainty of a run's totals, by Monte Carlo over three unknowns: the price, the time of a step and the rate of GPU
 // failures. Each is lognormal around its value. Draws are counter-based, so all runs are compared under the same draws.
 #pragma once
 

@@ -46,12 +46,13 @@ class Library {
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const MachineChoice& choice) const { return machines_.at(choice).machine; }
-  /// Returns copies of the machine, each with one parameter raised by its error; null unless it was loaded with
-  /// `uncertainty` on. Without the parameters that affect only decoding.
+  /// Returns copies of the machine, each with one parameter raised by its error, except the parameters that affect only
+  /// decoding. Null unless the machine was loaded with `uncertainty` on.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
     return machines_.at(choice).raised;
   }
-  /// Returns the same with all parameters; null unless it was loaded for a decoding step with `uncertainty` on.
+  /// Returns such copies for all parameters; null unless the machine was loaded for a decoding step with `uncertainty`
+  /// on.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised_for_decoding(
       const MachineChoice& choice) const {
     return machines_.at(choice).raised_for_decoding;
@@ -89,8 +90,8 @@ VerdictRule verdict_rule_of(const Settings& settings);
 /// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these; a Point cannot.
 bool is_whole_model(const Settings& settings);
 
-/// Returns the first setting that differs from its default and that this work does not use, preferably one that the
-/// user chose rather than a framework; null if there is no such setting.
+/// Returns the first setting that differs from its default and that this work does not use; null if there is none.
+/// Prefers settings that the user chose to settings that a framework chose.
 const Field* unused_setting(const Settings& settings, Use work);
 
 /// Throws ConfigError for a setting that differs from its default and that the scope does not use. The message names
@@ -129,15 +130,16 @@ const Implementation* implementation_of(const ResultRow& row, Implementations im
 /// them. Throws ConfigError if a named implementation does not cover the scope.
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
 
-/// Returns the schedules that the implementation may use: all that its file leaves open.
+/// Returns the schedules that the implementation may use: all that agree with the options in its file.
 std::vector<StrategyOptions> schedules_of(const Implementation& implementation, Scope scope, std::int32_t ranks,
                                           DType dtype);
 
 /// Returns the reason why the implementation cannot run at the point, with the remedy; empty when it can.
 std::string refusal_of(const Implementation& implementation, const Point& point);
 
-/// Returns the point at the implementation's prices, or at other costs given for it. Collectives of NCCL hold SMs only
-/// while they run, so such implementations are always simulated with dynamic interference. The costs outlive the point.
+/// Returns the point at the implementation's prices, or at `costs`, which must outlive the point. Collectives of NCCL
+/// hold SMs only while they run, so dynamic interference replaces static interference for implementations that use
+/// NCCL, unless the evaluator is replay.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 

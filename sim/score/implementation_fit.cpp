@@ -54,8 +54,8 @@ struct Readable {
 /// Values of parameters by name, times in us and rates in GB/s.
 using Values = std::map<std::string, double>;
 
-/// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s. The start of
-/// rate_share is that of the transport.
+/// The prior of a parameter: an estimate over kernels of all kinds. Times are in us, rates in GB/s. For rate_share, the
+/// share of the transport replaces `start`.
 struct CostPrior {
   std::string_view name;
   double start, spread, lower, upper;
@@ -129,7 +129,7 @@ class ImplementationFit {
 
   [[nodiscard]] double log_ratio(const Sample& sample) { return log_ratio(sample, predict_best(point_of(sample))); }
 
-  /// Returns the time as a fit without its source predicts it. Requires that this is such a fit.
+  /// Compares the sample with this fit's prediction. Requires that the fit did not use the sample's source.
   [[nodiscard]] HeldOutTime held_out(const Sample& sample, bool is_elsewhere) {
     const Point point = point_of(sample);
     const Prediction best = predict_best(point);
@@ -140,14 +140,15 @@ class ImplementationFit {
             .stated_error = error_of(predictor_.uncertainty(point, best))};
   }
 
-  /// Fits the parameters. Without samples, the priors remain; `family` has those that similar implementations suggest.
+  /// Fits the parameters. Without samples, they keep their priors. `family` has parameters of similar implementations,
+  /// from which these priors start.
   void fit(const Samples& samples, const Values& family) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
       const CostPrior& prior = prior_of(knob.leaf());
       const auto alike = family.find(knob.name);
       const bool has_family = alike != family.end() && knob.leaf() != "rate_share";
-      // Kernels reach about what their transport reaches.
+      // Kernels reach about the same share of the link rate as their transport.
       const double start = knob.leaf() == "rate_share"
                                ? rate_share_of(implementation_.transport, implementation_.generations.front()).value
                            : has_family ? std::clamp(alike->second, prior.lower, prior.upper)
@@ -319,8 +320,8 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
   return samples;
 }
 
-/// Returns the rows, but of each source at most `most_rows_of_source` of an implementation, evenly spread.
-/// Rows of one source share its errors, so more of them would outweigh other sources without saying more.
+/// Returns at most `most_rows_of_source` rows per source and implementation, evenly spread. Rows of one source share
+/// its errors, so more of them would outweigh other sources without more information.
 std::vector<Sample> without_excess(const std::vector<Sample>& samples) {
   using Group = std::pair<std::string, std::size_t>;
   std::map<Group, std::size_t> rows;
@@ -379,7 +380,8 @@ class Fits {
     return *fit;
   }
 
-  /// Returns the times of every source but `thread`, predicted by fits without that source and without `thread`.
+  /// Returns the times of all sources except `thread`, each predicted by a fit that used neither its source nor
+  /// `thread`.
   std::vector<HeldOutTime> held_out(const std::string& thread) {
     std::vector<HeldOutTime> times;
     for (std::size_t i = 0; i < known_.size(); ++i) {
@@ -429,7 +431,7 @@ class Fits {
     const auto is_near = [&](const Sample* other) { return other->generation() == sample.generation(); };
     const Readable others{.without = {thread, sample.thread}};
     if (known_[implementation]->stands_in) {
-      return add(others, false);  // It always stands for a kernel without a row.
+      return add(others, false);  // A stand-in always stands for a kernel that no row measures.
     }
     if (std::ranges::any_of(samples(implementation, others), is_near)) {
       add(others, false);
@@ -446,7 +448,8 @@ class Fits {
   std::map<std::tuple<std::size_t, Samples, Values>, std::unique_ptr<ImplementationFit>> fits_;
 };
 
-/// Returns the lines of a fit with its residuals. Only times of other stand-ins, or of no stand-in, count.
+/// Returns the lines of a fit with its residuals. The residuals of a stand-in come only from times of stand-ins; the
+/// residuals of any other implementation come only from times of implementations that are not stand-ins.
 std::string fit_yaml(ImplementationFit& fit, std::size_t implementation, const KnownImplementations& known,
                      std::vector<HeldOutTime> held_out, int indent) {
   std::erase_if(held_out, [&](const HeldOutTime& time) {
@@ -468,7 +471,7 @@ std::string generations_in_words(const Samples& samples) {
   return text;
 }
 
-/// Held-out times without each thread, and without none ("").
+/// Results of Fits::held_out() by its argument; with "", no thread is left out.
 using HeldOutBy = std::map<std::string, std::vector<HeldOutTime>>;
 
 std::string fitted_yaml(const KnownImplementations& known, std::size_t index, Fits& fits, HeldOutBy& held_out) {

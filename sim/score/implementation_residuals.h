@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Residual errors of implementations, from times that fits without their source predicted. A source (an issue, a pull
-// request, a repository) counts as one draw, however many rows it has, because its rows share host, software and GPUs.
+// Residual errors of implementations: each measured time is compared with the prediction of a fit that did not use the
+// time's source. A source (an issue, a pull request, a repository) counts as one draw, however many rows it has,
+// because its rows share host, software and GPUs.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace commfuse::score {
 
-/// A measured time, and what a fit without its source predicted.
+/// A measured time, compared with the prediction of a fit that did not use its source.
 struct HeldOutTime {
   std::size_t implementation = 0;
   std::string thread;

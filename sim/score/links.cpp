@@ -253,8 +253,8 @@ void score_link_rows(const Table& table, Context& context, Tally& tally, const R
   }
 }
 
-/// Returns the number of nodes in the row's cell or, without one, the number of whole nodes that have the GPUs. Without
-/// a node, all GPUs are in one.
+/// Returns the number of nodes in the row's cell or, if the cell is empty, the smallest number of nodes that have the
+/// GPUs. If `node` is null, all GPUs count as one node.
 std::int64_t nodes_of(Row& row, const Column& nodes, std::int64_t gpus, const Machine* node) {
   const std::int64_t gpus_per_node = node == nullptr ? gpus : node->gpus_per_node;
   return row.has(nodes) ? row.count(nodes, max_gpus) : (gpus + gpus_per_node - 1) / gpus_per_node;

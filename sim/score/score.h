@@ -13,7 +13,7 @@
 namespace commfuse::score {
 
 struct ScoreOptions {
-  bool held_out = false;   ///< Score only rows of groups that every fit held back.
+  bool held_out = false;   ///< Score only rows of groups that were held out of every fit.
   bool residuals = false;  ///< Also collect the rows that fits read.
   std::string kind;        ///< Score only tables of this kind; if empty, all tables.
   /// Score only rows of these machines of one node, by name, and of clusters of them; if empty, of all machines.

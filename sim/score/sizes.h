@@ -39,8 +39,8 @@ struct AttentionColumns {
   Column hw, batch, seq, heads, kv_heads, head_dim, dtype;
 };
 
-/// The columns of attention in decoding. `seq` counts the keys of a sequence, and `dtype` is that of the cache; a
-/// missing or unknown one reads as bf16.
+/// The columns of attention in decoding. In these tables `seq` counts the keys of a sequence, and `dtype` is the dtype
+/// of the cache; a missing or unknown dtype reads as bf16.
 struct DecodeColumns {
   explicit DecodeColumns(const Table& table);
   [[nodiscard]] AttentionSize size(Row& row) const;
@@ -66,7 +66,7 @@ struct ExpertColumns {
 };
 
 /// The columns of a quantization of m x k activations. `op` is scale_matrix for a conversion with a given scale, and
-/// compute_scale for what finding the scale adds.
+/// compute_scale for the additional time to find the scale.
 struct QuantizationColumns {
   explicit QuantizationColumns(const Table& table);
   [[nodiscard]] QuantizationSize size(Row& row) const;

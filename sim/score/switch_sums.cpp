@@ -32,7 +32,7 @@ Column time_on(const Table& table, int ctas) {
   return {};
 }
 
-/// The node whose GPUs sum, and the kernel; `why_not` if there is none.
+/// The kernel, and the node on which it runs. `why_not` states why there is no such node; empty if there is one.
 struct SwitchKernel {
   FoundMachine known;
   std::shared_ptr<const Implementation> implementation = load_implementation("tokenweave");

@@ -36,8 +36,8 @@ struct StepPoint {
   Framework framework;
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
-  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8 only the GEMMs of
-  /// layers are narrow, and gathers for GEMMs that are not simulated; everything else on the wires uses 16 bits.
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8, only the GEMMs of
+  /// layers and the gathers for GEMMs that are not simulated use 8 bits; everything else on the wires uses 16 bits.
   std::vector<const Strategy*> strategies;
   /// An implementation that runs some of these GEMMs in forward passes, whatever the strategies and the framework;
   /// LayerCost::saved_by() finds the GEMMs.
@@ -186,8 +186,8 @@ class LayerCost {
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   [[nodiscard]] double bits_of_weights() const;
-  /// Returns the time of the routed experts as one fitted call; nothing unless tokens are decoded, or without a
-  /// fit.
+  /// Returns the time of the routed experts of a decoding step as one fitted call; nothing for other passes, or without
+  /// a fit.
   [[nodiscard]] std::optional<Duration> served_experts() const;
   /// Adds a GEMM or memory-bound kernel, with the device's gap before it (Accelerator::stream_gap).
   void kernel(Stream& stream, Duration time) const;
@@ -231,7 +231,7 @@ class LayerCost {
   [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
   /// `slower` is a factor on the time.
   void add_site(Stream& stream, const SitePoint& site, const SiteTime& time, double slower = 1.0);
-  /// The name of a site in two parts: that of its projection, if it has one, and what follows.
+  /// The name of a site in two parts: the name of its projection, if it has one, and the ending.
   struct SiteLabel {
     const Projection* projection = nullptr;
     std::string_view ending;

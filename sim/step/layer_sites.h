@@ -41,7 +41,7 @@ struct LayerSite {
   std::int64_t layers = 0;  ///< Number of layers that have this site.
   bool backward = false;
   SiteName projection = SiteName::qkv;                 ///< Its GEMM in the shape.
-  double WeightFormat::*weights = &WeightFormat::mlp;  ///< Share of its weights that a checkpoint may store narrow.
+  double WeightFormat::*weights = &WeightFormat::mlp;  ///< Share of its weights that WeightFormat stores narrow.
 };
 
 Scope scope_of(SiteName name, bool backward);

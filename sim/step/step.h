@@ -15,7 +15,7 @@ namespace commfuse {
 /// Breakdown of the step's time on the stage that computes longest; the parts add up to the step.
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
-  Duration waiting{};    ///< Pipeline bubble, sends, a host slower than the device, and for the last stage to end.
+  Duration waiting{};    ///< For other stages (pipeline bubble), sends, a slow host, and the end of the last stage.
   Duration gradients{};  ///< Exposed reduction after the last backward pass, and gathering of weights.
   Duration optimizer{};
 };

@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// Longest time of a stream: the sum of two, and of one more kernel, is still in the range of Duration.
+/// Longest time of a stream. The sum of two such times and the time of a kernel is still in the range of Duration.
 inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
 
 /// Throws ConfigError, which states that the model would take more than longest_stream.
@@ -24,7 +24,7 @@ Duration stream_time(double seconds);
 /// 0.
 inline Duration times(double factor, Duration time) { return stream_time(factor * to_seconds(time)); }
 
-/// Returns the same time. Throws ConfigError above longest_stream.
+/// Returns `time` unchanged. Throws ConfigError above longest_stream.
 inline Duration counted(Duration time) {
   if (time > longest_stream) [[unlikely]] {
     refuse_length();
@@ -65,8 +65,8 @@ struct Stream {
     return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
-  /// Returns the sequence as if the host waited for the end of the previous sequences before it, and for its own end
-  /// after it.
+  /// Returns the sequence as if the host waited for the previous sequences to end before it, and for this sequence to
+  /// end after it.
   [[nodiscard]] Stream in_step() const {
     const Duration later = std::max(std::max(host, device), end);
     return {later, later, later};

@@ -25,8 +25,8 @@ struct UsedSchedule {
   const Implementation* implementation = nullptr;  ///< Kernels that run the schedule; null for ideal kernels.
 };
 
-/// Returns the schedules with their sites, for example "slices=8 (qkv, gate_up); slices=2 (down)". An option has the
-/// name of its column; those that every schedule of the site has at its default are left out. A strategy other than
+/// Returns the schedules with their sites, for example "slices=8 (qkv, gate_up); slices=2 (down)". Options have the
+/// names of their columns; an option is omitted if every schedule of the site has its default. A strategy other than
 /// `row_strategy`, and an implementation, precede their options: "te group=1 (qkv)". Empty if `row_strategy` has a
 /// single schedule at every site.
 std::string in_words(std::span<const UsedSchedule> schedules, std::string_view row_strategy);

@@ -19,11 +19,11 @@ namespace commfuse {
 namespace {
 
 enum class Word : unsigned char {
-  begin,      // from the leader: with its digest
-  points,     // from the leader: run these
+  begin,      // from the leader, with the digest of its sweep
+  points,     // from the leader, with points to run
   end,        // from the leader: exit
-  simulated,  // with rows; requests more points
-  failed,     // with the reason
+  simulated,  // to the leader, with rows; requests more points
+  failed,     // to the leader, with the reason
 };
 
 /// Chunks that a process holds in advance, so that it never waits for the leader.

@@ -34,7 +34,7 @@ std::optional<Value> typed(ColumnType type, const Json& json) {
   return whole && (*whole == 0 || *whole == 1) ? std::optional<Value>(*whole) : std::nullopt;  // SQL has no booleans
 }
 
-/// Returns the value as JSON; of a long value, the beginning, which ends at a whole character.
+/// Returns the value as JSON. A long value is cut after a whole character.
 std::string in_short(const Json& json) {
   constexpr std::size_t longest = 40;
   std::string text = json.dump();

@@ -484,8 +484,8 @@ struct StoreWriter::State {
     return number;
   }
 
-  /// SQLite keeps a statement's values from row to row, so only those that differ from the last row are bound. Texts
-  /// are bound where `bound` holds them.
+  /// SQLite keeps a statement's values from row to row, so only values that differ from the last row are bound. A text
+  /// is bound from its copy in `bound`, which outlives the statement's steps.
   void bind(std::size_t column, StoreType type, const Value& value) {
     if (value == bound[column]) {
       return;

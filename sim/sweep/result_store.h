@@ -82,8 +82,8 @@ class StoreReader {
 
   /// Returns the next point, or nothing at the end.
   std::optional<StoredPoint> next();
-  /// Calls take(point, row) for the rows of the next point, each of which is valid until the call returns. Returns
-  /// false at the end.
+  /// Calls take(point, row) for each row of the next point. A row is valid until its call returns. Returns false at the
+  /// end.
   bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
   /// Starts from the first point again.
   void rewind();

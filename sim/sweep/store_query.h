@@ -36,7 +36,7 @@ struct BestQuery {
 /// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
-/// A setting that all rows of a store share, and all rows of another store with another value.
+/// A setting that has one value in all rows of a store, and a different value in all rows of another store.
 struct ChangedSetting {
   std::string name;    ///< Name of the column.
   std::string before;  ///< Value in the first store, as a string; the default if the rows have none.
@@ -69,14 +69,15 @@ class StoreQuery {
   std::vector<std::string> run(const Query& query, const TakeRow& take) const;
   std::vector<std::string> run(const BestQuery& query, const TakeRow& take) const;
 
-  /// Returns the columns of differences(): the columns of asked() that both have, other settings that vary within one
-  /// of them, then `strategy`, `before`, `after`, `ratio`.
+  /// Returns the columns of differences(): the columns of asked() that both stores have, other settings that vary
+  /// within one store, then `strategy`, `before`, `after`, `ratio`.
   [[nodiscard]] std::vector<std::string> difference_columns(const StoreQuery& other) const;
   /// Returns the settings by which differences() does not match rows, because each store has a single value and the two
   /// values differ.
   [[nodiscard]] std::vector<ChangedSetting> changed_settings(const StoreQuery& other) const;
-  /// Finds rows here and in `other` for the same schedule of the same point whose `by` differs, and rows in only one of
-  /// them; the largest change first. Throws ConfigError where the two have no kind of row in common.
+  /// Pairs rows of the two stores that have the same strategy at the same point. Passes on pairs whose `by` differs,
+  /// and rows without a partner; the largest change first. Throws ConfigError if the stores have no kind of row in
+  /// common.
   void differences(const StoreQuery& other, const std::string& by, const TakeRow& take);
 
  private:
@@ -99,7 +100,7 @@ class StoreQuery {
   [[nodiscard]] OtherSettings other_settings(const StoreQuery& other) const;
   /// Returns whether some row may have the column; also true for `time_us`, which every query accepts.
   [[nodiscard]] bool holds_column(std::string_view name) const;
-  /// Returns the known columns for rows of such kinds that no row has.
+  /// Returns the columns that rows of these kinds may have but that no row has.
   [[nodiscard]] std::vector<std::string_view> empty_columns() const;
   /// Returns whether a query may name the column: no row needs to have it.
   [[nodiscard]] bool has_column(std::string_view name) const;
@@ -109,7 +110,7 @@ class StoreQuery {
   std::string attach(const StoreQuery& other);
   void copy_rows(const StoreQuery& other);
 
-  /// Runs `ask`. Throws a ConfigError about --where, the part of the SQL that users write, where SQLite refuses it.
+  /// Runs `ask`. If SQLite refuses a statement, throws a ConfigError about --where, the part that users write.
   template <class Ask>
   void within_limits(const Ask& ask) const;
   /// Passes the rows of a statement, whose columns are stored_names(), to `take`.

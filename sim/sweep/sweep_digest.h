@@ -8,7 +8,7 @@
 namespace commfuse {
 
 /// Returns the SHA-256 of the complete sweep, of every file that it names, directly or through other files, and of the
-/// values that its "all" means: equal digests mean equal results of one model version. Throws ConfigError where a
+/// values for which "all" stands in it. Equal digests mean equal results of one model version. Throws ConfigError if a
 /// file cannot be read.
 std::string digest_of(const std::string& sweep_in_full, const Grid& grid);
 

@@ -34,10 +34,10 @@ inline constexpr std::size_t compared_plans = 12;
 /// Returns what breaks a tie between the plan and others.
 TiedPlan tied_plan(const TunedPlan& plan);
 
-/// Returns at most `limit` plans, fastest first, each evaluated in place of the point's own plan. No plan that takes at
-/// most 1 + `within` times as long as the fastest is missing, except those beyond `limit`; slower plans may be missing.
-/// Plans are priced in order of their lower bounds, until no other plan can be among these. Throws and requires as
-/// predict_step of each.
+/// Returns at most `limit` plans, fastest first, each evaluated in place of the point's own plan. Up to `limit`, every
+/// plan that takes at most 1 + `within` times as long as the fastest is among them; slower plans may be missing. Plans
+/// are priced in order of their lower bounds, until no other plan can be among these. Throws and requires as
+/// predict_step() does for each plan.
 FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t limit,
                            double within = std::numeric_limits<double>::infinity());
 

@@ -103,7 +103,7 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
   }
 }
 
-/// Corrects the times by the evidence and sorts the plans again, fastest first. Requires errors.
+/// Corrects the times by the evidence and sorts the plans again, fastest first. Requires add_errors().
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   for (RankedPlan& plan : ranked) {
     plan.tuned.correction = evidence.correction(plan.uncertainty);
@@ -142,7 +142,7 @@ void correct_others(Tuning& tuning) {
   }
 }
 
-/// Compares each plan with the fastest other plan. Requires errors, and plans in the order of their times.
+/// Compares each plan with the fastest other plan. Requires add_errors(), and plans in the order of their times.
 void add_probabilities(std::vector<RankedPlan>& ranked) {
   for (std::size_t i = 0; i < ranked.size() && ranked.size() > 1; ++i) {
     RankedPlan& plan = ranked[i];
@@ -198,7 +198,8 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   }
 }
 
-/// Returns the fastest plan with the point's strategies; nothing if they have no schedule for a site of any plan.
+/// Returns the fastest plan with the point's strategies; nothing if every plan has a site for which they have no
+/// schedule.
 std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, std::vector<TrainingPlan> plans) {
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     point.plan = plan;
