@@ -29,7 +29,7 @@ namespace {
 
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
-/// Returns the path to which symbolic links lead, although no file may be there yet.
+/// Returns the path to which symbolic links lead, even if no file exists at that path.
 fs::path end_of_links(fs::path path) {
   constexpr int max_links = 40;  // the limit of Linux
   std::error_code error;
@@ -61,7 +61,8 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
 }
 
-/// Opens an output stream that a shell appends to a file (>>), which keeps its text. Returns -1 for other paths.
+/// Opens an output stream that a shell appends to a file (>>), so that the file keeps its text. Returns -1 for other
+/// paths.
 int open_appended(const fs::path& path) {
   const int stream = path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
   const int flags = ::fcntl(stream, F_GETFL);

@@ -29,8 +29,8 @@ void require_no_input(const std::filesystem::path& out, std::span<const std::str
 
 /// Writes a temporary file next to `path`; commit() replaces `path` by that file. Without commit() no new file remains,
 /// and an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are
-/// followed, a target that is not a regular file (a pipe without a name, a device) is written directly, and an output
-/// stream that a shell appends to a file is appended.
+/// followed, a target that is not a regular file (a pipe without a name, a device) is written directly, and a file to
+/// which a shell appends an output stream (>>) keeps its text.
 class AtomicFile {
  public:
   /// Throws ConfigError, which names the path and the remedy, if the folder does not exist, the path is a folder, a

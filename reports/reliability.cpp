@@ -152,7 +152,7 @@ Json reliability_json(const std::string& machine, const Json& ways, const Reliab
   return object;
 }
 
-/// Returns the error, in percent, that this share of the times does not exceed where the stated error is 4%.
+/// Returns, in percent, the error within which this share of the times lies if the stated error is 4%.
 std::string reach(std::span<const CheckedTime> times, double share) {
   std::vector<double> errors;
   for (const CheckedTime& time : times) {

@@ -77,7 +77,7 @@ struct LineMark {
   bool steps = false;
   std::string name{};               // name of the series
   std::vector<std::string> tips{};  // one per point, or none
-  std::string dashes{};             // "6 3": lengths of dash and gap; empty: `dashed` decides
+  std::string dashes{};             // "6 3": lengths of dash and gap; if empty, `dashed` applies
 };
 
 /// A band between two lines, with one point of each line for every x.

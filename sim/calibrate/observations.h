@@ -32,7 +32,7 @@ struct Measurements {
   std::string source;
 };
 
-/// A measured collective. `op` is its name in the table or in nccl-tests, part of the key that chooses the held-back
+/// A measured collective. `op` is its name in the table or in nccl-tests, and part of the key that selects held-out
 /// rows.
 struct ObservedCollective {
   std::string op;

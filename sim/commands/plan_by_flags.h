@@ -37,7 +37,7 @@ struct PlanFlags {
   [[nodiscard]] bool any() const;
 };
 
-/// Returns the flags with --start today if --deadline is a day and --start is absent.
+/// Returns the flags. If --deadline is a date and --start is absent, --start becomes today.
 PlanFlags with_start(PlanFlags flags);
 
 /// Adds the environment variables of settings, hardware and price that no flag gives. Returns a note for each variable

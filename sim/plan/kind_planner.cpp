@@ -198,7 +198,7 @@ std::string KindPlanner::advice_for(std::int64_t count, std::string_view remedy)
              : fmt::format("choose {}, or {}", fmt::join(nearest, " or "), remedy);
 }
 
-/// Returns what to do about an exact count within the power limit that has no layout that fits.
+/// Returns advice for an exact count within the power limit for which no layout fits.
 std::string KindPlanner::count_advice(const CapacityKind& kind) const {
   const SearchTally& tally = search_.tally();
   const bool is_about_size = !tally.too_slow && tally.refusal.empty();

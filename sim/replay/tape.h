@@ -38,7 +38,7 @@ struct Tape {
     bool last = false;  // the last op on its lane; the run ends with one of these
     std::uint32_t op = 0;
     Rank rank = 0;            // only on a tape of single ranks
-    std::uint32_t to = 0;     // a register, like all that follow
+    std::uint32_t to = 0;     // a register, like `self`, `other` and the operands
     std::uint32_t first = 0;  // index into operands
     std::uint32_t count = 0;  // number of operands
     std::uint32_t self = none;

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    std::error_code error;  // a link that leads to itself is no file
+    std::error_code error;  // a link that leads to itself is not a file
     if (entry.is_regular_file(error) && entry.path().extension() == ".csv") {
       files.push_back(entry.path());
     }

@@ -34,7 +34,7 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
   [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
   [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
-  /// Returns the mistake in the quotes of a cell of the row, which loses or swallows text; empty if there is none.
+  /// Returns the mistake in the quotes of the row's cells that loses or swallows text; empty if there is none.
   [[nodiscard]] std::string_view quote_fault(std::size_t row) const { return quote_faults_[row]; }
   /// Requires an existing column, and a row with as many cells as the header.
   [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {

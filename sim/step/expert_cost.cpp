@@ -51,9 +51,10 @@ double LayerCost::bits_of_weights() const {
 }
 
 /// A decoding step runs all routed experts of a rank as one call of the serving framework, where its kernels were
-/// fitted for weights of this format. Tokens choose experts at random, so the expected number of experts is hit, with
-/// equal rows. After a dispatch, only the rank's own rows are sorted. Prefills keep the price of GEMMs: those of
-/// Mixtral 8x22B in vLLM are 1 to 10% too fast with it, but 5 to 14% with the fitted kernels, which are TensorRT-LLM's.
+/// fitted for weights of this format. Tokens choose experts at random, so the call runs the expected number of experts,
+/// each with equally many rows. After a dispatch, only the rank's own rows are sorted. Prefills keep the price of
+/// GEMMs: with it, prefills of Mixtral 8x22B in vLLM are predicted 1 to 10% too fast, but 5 to 14% with the fitted
+/// kernels, which are TensorRT-LLM's.
 std::optional<Duration> LayerCost::served_experts() const {
   if (point_.cached == 0 || std::lround(bits_of_weights()) != 8 * bytes_of(gemm_dtype_) ||
       expert_layer_of(machine_.accelerator, gemm_dtype_) == nullptr) {

@@ -18,8 +18,9 @@ namespace {
 
 bool shares_tokens_of(const TrainingPlan& plan) { return plan.sequence_parallel && plan.tensor > 1; }
 
-/// Returns the framework's kernels for a GEMM that the framework calls `named` and that has a schedule for `scope`;
-/// null if it has none, or if the framework names no GEMMs: those without a schedule then have exposed collectives.
+/// Returns the framework's implementation if it runs the GEMM that the framework lists as `named`, by a schedule for
+/// `scope`; otherwise null. Also null if the framework lists no GEMMs: a GEMM without a schedule then has an exposed
+/// collective.
 const Implementation* implementation_of(const StepPoint& point, Scope named, Scope scope) {
   const Implementation* const implementation = point.framework.implementation.get();
   const std::optional<std::vector<Scope>>& sites = point.framework.implementation_sites;
@@ -40,8 +41,8 @@ bool has_schedule(const StepPoint& point, SitePoint site, SiteTimes& sites) {
   });
 }
 
-/// Returns the sites of the layers. Without strategies, a plan that separates weight gradients also gets whole backward
-/// sites, because they name the GEMM by which a framework lists it.
+/// Returns the sites of the layers. Without strategies, the backward sites are whole even if the plan separates weight
+/// gradients, because a framework lists a GEMM by the name of its whole backward site.
 std::vector<LayerSite> asked_sites(const StepPoint& point) {
   TrainingPlan plan = point.plan;
   if (point.strategies.empty()) {

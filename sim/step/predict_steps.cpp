@@ -35,8 +35,8 @@
 
 namespace commfuse {
 
-/// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch, and what must live
-/// as long as they do.
+/// Sites by machine of the library (unchanged or raised), number of nodes and kind of kernel launch, and the objects
+/// that must live as long as the sites.
 class StepPoints::Sites {
  public:
   /// A machine with as many nodes as a plan needs, and the sites simulated on it.
@@ -348,8 +348,8 @@ const Implementation* warned_kernels(const StepPoint& point) {
 }
 
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
-/// ranks that cross nodes, and last one about an implementation that nobody measured on such GPUs, which a column of
-/// its own states too.
+/// ranks that cross nodes, and last one about an implementation that nobody measured on such GPUs. A separate column
+/// also states the last one.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -418,8 +418,9 @@ class StepDoubts {
     }
   }
 
-  /// Makes comparisons of the last added row with other rows also feel the raised costs of its own implementation, with
-  /// which `point` prices it: rows with the same kernels then differ by nothing. The row's own error stays.
+  /// Makes comparisons of the last added row with other rows also count the errors of the costs of its own
+  /// implementation, with which `point` prices the row. So rows with the same kernels do not differ by these errors.
+  /// The row's own error stays unchanged.
   void compare_last_as(const StepPoint& point, std::span<const RaisedKernels> raised_kernels) {
     doubts_.back().beside_others = step_uncertainty(point, times_, time_, raised_, raised_kernels);
   }
@@ -563,7 +564,7 @@ std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
              : fmt::format("{} covers no GEMM of {}; choose another implementation", kernels.name, point.model->name);
 }
 
-/// Returns refusal_at(), and a refusal of kernels that the framework runs itself: the framework's row has them.
+/// Returns refusal_at(), or the reason that the framework itself runs these kernels, so that its row already has them.
 std::string why_no_row(const StepPoint& point, const Implementation& kernels) {
   const Framework& framework = point.framework;
   const bool is_own = framework.implementation != nullptr && framework.implementation->name == kernels.name &&
@@ -601,8 +602,8 @@ StepPoint with_implementation(StepPoint point, const Implementation& kernels, Si
   return point;
 }
 
-/// Returns the point of a framework's own row with the GEMMs of its implementation chosen once, as in the rows of other
-/// implementations. A framework that names its GEMMs has already chosen them.
+/// Returns the point of a framework's own row, with the GEMMs that its implementation runs chosen in advance, as in the
+/// rows of other implementations. A framework that names these GEMMs has already chosen them.
 StepPoint with_chosen_gemms(const StepPoint& point, SiteTimes& times) {
   return point.framework.implementation_sites ? point
                                               : with_implementation(point, *point.framework.implementation, times);

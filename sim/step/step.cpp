@@ -92,8 +92,8 @@ class Step {
     for (const StepBreakdown& parts : breakdowns) {
       prediction.time = std::max(prediction.time, total_of(parts));
     }
-    // The busiest stage, not the last one to end: stages with less work wait for it, and this is no bubble. Ties go to
-    // the stage that ends last.
+    // The parts of the busiest stage, not of the last one to end: stages with less work wait for it, which is not a
+    // bubble. Ties go to the stage that ends last.
     prediction.parts = *std::ranges::max_element(
         breakdowns, {}, [](const StepBreakdown& parts) { return std::pair(parts.compute, total_of(parts)); });
     prediction.parts.waiting += prediction.time - total_of(prediction.parts);
@@ -280,7 +280,8 @@ class Step {
 
   /// With ZeRO 3, nothing runs while the first layer's weights are gathered before the first pass, or while gradients
   /// are scattered after the last pass. exchange_in_passes() overlaps each exchange with its own layer; this function
-  /// returns the part of these two exchanges that exchange_in_passes() hides. Without overlap, it hides no scatter.
+  /// returns the part of these two exchanges that exchange_in_passes() hides. Without overlap of gradients, it hides no
+  /// scatter.
   [[nodiscard]] Duration exposed_at_the_ends() {
     const ParameterCounts parameters = layer_parameters(first_stage_with_layers());
     const auto chunk = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
@@ -345,8 +346,8 @@ class Step {
     return without_embedding(stage).over(layers_on(stage));
   }
 
-  /// Returns the time to gather weights in 16 bits, or those of layers in 8 bits. Before Blackwell, each GPU transposes
-  /// narrow weights itself.
+  /// Returns the time to gather weights: in 16 bits, except that a framework may narrow the weights of layers to 8
+  /// bits. Before Blackwell, each GPU transposes narrow weights itself.
   [[nodiscard]] Duration all_gather(const ParameterCounts& parameters) const {
     const bool is_narrow = plan_.dtype == DType::fp8 && point_.framework.narrows_weights;
     const DType of_layers = is_narrow ? DType::fp8 : DType::bf16;
@@ -369,8 +370,8 @@ class Step {
   }
   static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
 
-  /// Returns the time of the replicas' reduction of these gradients: summed, or scattered where each optimizer rank
-  /// owns a part of them.
+  /// Returns the time in which the replicas reduce these gradients: an all-reduce, or a reduce-scatter if each
+  /// optimizer rank owns a part of them.
   [[nodiscard]] Duration reduction(const ParameterCounts& parameters) const {
     if (replicas_.ranks == 1 || plan_.scatters_each_pass()) {
       return Duration::zero();

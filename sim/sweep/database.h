@@ -113,7 +113,7 @@ class Statement {
   [[nodiscard]] int columns() const;
   [[nodiscard]] std::string name(int column) const;
   enum class Type : std::uint8_t { nothing, whole, number, text };
-  /// A value of the present row, valid until the next step. It saves looking the column up again for each part.
+  /// A value of the current row, valid until the next step. SQLite looks up the column once for its type and contents.
   class Cell {
    public:
     explicit Cell(sqlite3_value* value) : value_(value) {}
