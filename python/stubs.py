@@ -8,7 +8,7 @@ usage: PYTHONPATH=build/release/python python3 python/stubs.py > python/commfuse
 import json
 import sys
 
-sys.path.pop(0)  # the folder of this script, whose commfuse/ has no extension
+sys.path.pop(0)  # the folder of this script, whose commfuse/ lacks the extension module
 
 from commfuse import _call, _engine
 

@@ -120,7 +120,7 @@ Errors held_out_of(const TableScore& score, std::string_view part) {
 
 std::string digits_or_dash(std::int64_t rows, double share) { return rows == 0 ? "-" : percent_digits(share); }
 
-/// Returns whether a goal is met; no rows meet none.
+/// Returns "yes" if the goal is met, otherwise "no"; without rows, returns "no rows".
 std::string_view goal_cell(std::int64_t rows, bool is_met) { return rows == 0 ? "no rows" : is_met ? "yes" : "no"; }
 
 /// Compares errors of whole models with the goal for each table, on rows that no fit used.

@@ -103,7 +103,7 @@ const live = {
     $("problem").after(element("p", { id: "cancel-ask", class: "buttons", role: "status" }, "Simulating this point\u2026 ", button));
   },
 
-  /// Shows why there is no answer, with buttons that remedy it; hides this if the text is empty. `keys` are settings
+  /// Shows why there is no answer, with buttons that remedy it; if the text is empty, hides both. `keys` are settings
   /// that cannot be read.
   problem(text, keys = []) {
     $("problem").hidden = !text;

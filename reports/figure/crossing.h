@@ -18,7 +18,7 @@ namespace commfuse::reports {
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
 /// Draws the map of the time that the fastest schedule with overlap saves against the baseline (MapSaving), at the same
-/// bandwidths; ties are grey. Returns nothing if no point of these has both.
+/// bandwidths; ties are grey. Returns nothing if no point at these bandwidths has both schedules.
 std::optional<Figure> saving_figure(const CrossoverMap& map, std::string id = "saving");
 
 /// Draws the time of the best other strategy divided by the time of `strategy`, a line for each number of ranks (at

@@ -30,7 +30,7 @@ struct FittedPart {
   double distance = 0.0;                 ///< With few sizes of kernels: distance from the base (model/fit/few_rows.h).
   std::vector<Residual> residuals;
   FitQuality fitted;    ///< Quality on the rows of the fit.
-  FitQuality held_out;  ///< Quality on the rows that model/fit/holdout.h keeps back.
+  FitQuality held_out;  ///< Quality on the held-out rows (model/fit/holdout.h).
   FitScope scope;       ///< Residual of the fit, and the sizes that it covers.
   std::string yaml;     ///< Lines of the map, indented as in the file.
 };

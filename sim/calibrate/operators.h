@@ -31,7 +31,7 @@ struct Unfitted {
 };
 
 struct KernelCall {
-  std::string op;  ///< "norm": part of the key that chooses the held-back rows
+  std::string op;  ///< "norm": part of the key that selects held-out rows
   FrameworkKernelSize size;
 };
 

@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// Returns the faults; null for none. Throws ConfigError with every mistake in the file. Whether the ranks exist is
-/// checked when the run starts.
+/// Returns the faults; null if the file has none. Throws ConfigError with every mistake in the file. The start of a run
+/// checks whether the ranks exist.
 std::shared_ptr<const Faults> load_faults(std::string_view name_or_path);
 
 }  // namespace commfuse

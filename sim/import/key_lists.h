@@ -28,7 +28,7 @@ struct Unsupported {
       neutral{};  ///< Values that change nothing, separated by spaces, in addition to null, false and none.
 };
 
-/// Assumption made instead of a division of layers among pipeline stages that a file or command gives.
+/// The assumption that replaces a division of layers among pipeline stages in a file or on a command line.
 inline constexpr std::string_view even_stages = "layers are divided as evenly as possible among stages";
 
 /// Both lists of a program. A key in `unsupported` is reported even if a pattern of `irrelevant` matches the key.

@@ -50,7 +50,7 @@ struct OverlapGemm {
   [[nodiscard]] bool is_gathered_gradient() const { return name == "proj_dgrad" || name == "fc2_dgrad"; }
   /// Returns whether the GEMM of a forward pass precedes a reduce-scatter.
   [[nodiscard]] bool is_scattered() const { return name == "proj_fprop" || name == "fc2_fprop"; }
-  /// Returns whether the GEMM computes a weight's gradient from what that all-gather brought.
+  /// Returns whether the GEMM computes a weight's gradient from the result of that all-gather.
   [[nodiscard]] bool is_gathered_weight() const { return name == "proj_wgrad" || name == "fc2_wgrad"; }
 };
 

@@ -46,7 +46,8 @@ struct SearchTally {
   std::size_t priced = 0;             ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
   bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
-  /// Why a layout that fits has no schedule; set if the strategies have no schedule for any that fits on some count.
+  /// Why a layout that fits has no schedule. Set if, on some count of GPUs, the strategies have no schedule for any
+  /// layout that fits.
   std::string refusal;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of kernels at points that were priced before. Grids vary the rates of links outside sequence lengths, so each
-// kernel would be priced again for every rate, although no link affects it.
+// Times of kernels at points that were priced before. Grids vary the rates of links in an outer loop and sequence
+// lengths in an inner loop, so each kernel would be priced again for every rate, although no link affects it.
 #pragma once
 
 #include <cstddef>

@@ -245,8 +245,8 @@ void add_win_probabilities(std::vector<SimulatedRow>& simulated) {
   }
 }
 
-/// Compares every competing row with serial: ideal schedules too, because the row of another schedule may be faster,
-/// and `win_probability` compares with that row only.
+/// Compares every competing row with serial, including rows of ideal schedules: their `win_probability` compares them
+/// only with the fastest other row, which may be the row of another schedule.
 void add_beats_serial(std::vector<SimulatedRow>& simulated) {
   const auto serial = std::ranges::find_if(simulated, [](const SimulatedRow& candidate) {
     return candidate.row.strategy == serial_strategy.name && candidate.row.makespan_error && competes(candidate.row);

@@ -46,7 +46,7 @@ class SharedWords {
 };
 
 /// Runs points on one thread, and keeps what later points can share with earlier ones. `for_each` runs the samples
-/// under jitter, which may use several threads.
+/// under jitter, perhaps on several threads.
 class PointRunner {
  public:
   /// The library and the structures must outlive the runner, and the library must have loaded everything that the

@@ -117,7 +117,7 @@ class Predictor {
   /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 
-  /// Adds the percentiles under jitter; nothing if the point has none.
+  /// Adds the percentiles under jitter. Does nothing if the point has no jitter.
   void add_tails(const Point& point, Prediction& prediction);
 
   /// Returns the makespan of every run under the point's jitter, by sample. Requires a point with a jitter.
@@ -127,7 +127,7 @@ class Predictor {
   /// Requires a point with a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Returns the makespan at these prices with slower ops, slowed equally on every rank.
+  /// Returns the makespan at the point's static_costs(), with ops slowed equally on every rank.
   Duration slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
                   const Slowdown& slowdown);
 
@@ -179,7 +179,7 @@ class Predictor {
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Returns the structure of a generated schedule. Throws ConfigError if the strategy refuses the options.
   const Structure& structure_at(const Point& point, const Strategy& strategy, const StrategyOptions& options);
-  /// Sets the same prices, and recalls and keeps times of kernels.
+  /// Sets the prices that price_into() sets, but recalls and keeps the times of kernels.
   void price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs);
   /// Prices doubted_.costs, and the kernels from which they follow.
   void price_doubted(const Point& point, const Prediction& prediction);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environment variables apply to every command of a shell, so a variable that a run cannot use is ignored with a note.
-// A setting that a flag, --set or a file gives is refused if the run cannot use it, and noted if it would with jitter.
+// A setting from a flag, --set or a file is refused if the run cannot use it; if the run would use it only under
+// jitter, a note says so.
 #pragma once
 
 #include <string>

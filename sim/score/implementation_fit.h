@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits the costs of implementations to tables of overlapped kernels: once to all tables, and once per thread (source of
-// tables) to the tables of the other threads. `score --implementations` prints the result as lines for their files.
+// tables) to the tables of the other threads. `score --implementations` prints the result as lines for the files of the
+// implementations.
 #pragma once
 
 #include <filesystem>

@@ -99,7 +99,7 @@ class PassColumns {
 
   [[nodiscard]] const Machine& machine() const { return *known_.machine; }
 
-  /// Notes the faults of the row's cells. Reads them before Tally::takes decides.
+  /// Reads the row's cells and notes their faults. Must be called before Tally::takes(), which counts them.
   void read(Row& row) {
     row_ranks_ = row.count(ranks_, max_gpus);
     row_tokens_ = row.count(tokens_);

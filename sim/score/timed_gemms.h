@@ -19,7 +19,7 @@ struct TimedGemm {
   double predicted_us = 0.0;
   bool held_out = false;
   bool unseen = false;    ///< Held out, or from a table that no fit of the machine uses.
-  int weight_copies = 0;  ///< Equal to that of every GemmSize of a table.
+  int weight_copies = 0;  ///< GemmSize::weight_copies, which all GEMMs of a table share.
 };
 
 /// A GEMM has a practical size if it has at least `min_slice_rows` rows after slicing and if n and k are at least

@@ -198,8 +198,8 @@ void LayerCost::framework_forward(Stream& stream, const Projection& projection) 
 }
 
 /// Adds the backward pass of a row-parallel GEMM whose gather the framework's implementation overlaps with the GEMM of
-/// the input's gradient, after which the gathered gradient is at hand for the weight. Returns false if it overlaps
-/// none.
+/// the input's gradient, after which the gathered gradient is at hand for the weight. Returns false if the
+/// implementation overlaps no such gather.
 bool LayerCost::implemented_backward(Stream& stream, const Projection& projection) {
   if (!is_implementation_site(scope_of(projection.name, true))) {
     return false;

@@ -29,7 +29,7 @@ struct ChosenSite {
   SiteTime schedule;
 };
 
-/// Returns the site as LayerCost asks for its time. The chosen site must outlive it.
+/// Returns the site in the form in which LayerCost requests its time. The chosen site must outlive the result.
 SitePoint point_of_chosen(const StepPoint& point, const ChosenSite& site) {
   SitePoint asked = site_point(point.plan, site.shape, site.scope);
   asked.dtype = site.precision.dtype;
@@ -52,7 +52,7 @@ std::vector<ChosenSite> chosen_sites(const StepPoint& point, SiteTimes& times, b
   return sites;
 }
 
-/// Returns, as text for comparison, everything that decides which schedules and kernels a step uses, except the
+/// Returns, as text for comparison, everything that determines which schedules and kernels a step uses, except the
 /// schedules of tensor ranks.
 std::string layout_in_words(const StepPoint& point) {
   const TrainingPlan& plan = point.plan;

@@ -72,7 +72,7 @@ struct StepResidual {
 
 /// The values come from `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models:
 /// the means of 14 groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors;
-/// within a group rows vary by 0.041, pooled over the 11 groups with several. Mixtures of experts: five groups,
+/// within a group rows vary by 0.041, pooled over the 11 groups with several rows. Mixtures of experts: five groups,
 /// predicted too fast by 0.21 to 0.53, and rows within a group vary by 0.14.
 StepResidual step_residual(const Transformer& model);
 

@@ -39,7 +39,7 @@ std::string time_in_words(Seconds time) {
                         : fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
 }
 
-/// Returns the rate with this many digits after the point; a slow rate, which would be 0.0, has two digits that count.
+/// Returns the rate with this many digits after the point; a slow rate, which would be 0.0, has two significant digits.
 std::string with_decimals(int decimals, double rate) {
   return rate > 0.0 && rate < 0.05 ? fmt::format("{:.2g}", rate) : fmt::format("{:.{}f}", rate, decimals);
 }

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Bytes of a file that count: the largest model file that is read, a config.json, is this long. A longer file is not
-/// an input.
+/// Size limit of an input file, in bytes: that of a model's config.json, the largest file that is read. A longer file
+/// is not an input.
 constexpr std::size_t max_bytes = std::size_t{16} << 20U;
 
 /// Identifies files by their contents, whatever folder holds them on this machine. Their order counts, because two

@@ -61,7 +61,7 @@ std::string_view in_words(NcclKernel kernel) {
   return "";
 }
 
-/// Returns whether the kernels of --all-reduce-kernel, not NCCL's, take the time of an all-reduce.
+/// Returns whether the all-reduce runs on the kernels of --all-reduce-kernel, because these are no slower than NCCL's.
 bool runs_own_kernel(const Group& group, Bytes bytes) {
   const CollectiveParameters& wires = *group.wires;
   if (wires.custom_all_reduce == nullptr || group.nodes > 1 || group.ranks == 1) {
@@ -96,7 +96,7 @@ std::string collective_in_words(const Group& group, const CollectiveShape& shape
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 
-/// `nodes`: the number of nodes among whose GPUs the data go around.
+/// `nodes` is the number of nodes whose GPUs exchange the data.
 std::string exchange_in_words(const Machine& machine, int nodes, Bytes bytes) {
   const bool crosses = nodes > 1 && machine.network;
   const PeerParameters& peer = crosses ? machine.network->peer : machine.link.peer;
