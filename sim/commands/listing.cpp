@@ -79,7 +79,7 @@ Listing empty_models() {
 }
 
 /// Returns whether the name is that of a model's config: "config.json" or, in a collection, "NAME_config.json". Hugging
-/// Face stores others next to it.
+/// Face stores configs of other things next to it.
 bool is_model_config(std::string_view name) {
   constexpr std::array<std::string_view, 8> others{
       "adapter_config.json",   "generation_config.json", "hf_quant_config.json",  "preprocessor_config.json",

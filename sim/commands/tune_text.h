@@ -36,7 +36,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const OverlapChoices& overlap,
                                const std::string& overlap_config);
 
-/// Returns what switches off the overlap of a GEMM: a flag of Megatron-LM, or, where that would affect another GEMM of
+/// Returns what switches off the overlap of a GEMM: a flag of Megatron-LM or, if that flag would affect another GEMM of
 /// the forward pass that overlaps, a setting of Megatron-Core.
 std::string off_switch(const OverlapChoice& choice, const OverlapChoices& choices);
 

@@ -53,7 +53,7 @@ class RunChooser {
   [[nodiscard]] const Interval& objective(const RunPlace& place) const {
     return file_.deadline ? run_at(place).cost : run_at(place).days;
   }
-  /// Returns what decides among runs that tie in the objective: days with a deadline, cost without.
+  /// Returns the quantity that is compared among runs that tie in the objective: days with a deadline, cost without.
   [[nodiscard]] double second(const RunPlace& place) const {
     return file_.deadline ? run_at(place).days.value : run_at(place).cost.value;
   }

@@ -42,8 +42,8 @@ struct UnpredictedRows {
 /// Returns why no run predicts a row; nothing if no entry of the list matches it.
 std::optional<std::string_view> why_unpredicted(std::span<const UnpredictedRows> list, std::string_view what);
 
-/// Calls `score` with every row that the tally accepts, except rows that were written down from memory, which are
-/// skipped. `place` names the column with the machine of the observation.
+/// Calls `score` with every row that the tally accepts. Skips rows that were written down from memory. `place` names
+/// the column with the machine of the observation.
 void each_observation(const Table& table, std::string_view place, Tally& tally,
                       const std::function<void(Row& row, const Observed& observed)>& score);
 

@@ -112,9 +112,9 @@ void LayerCost::merge_outputs(Stream& stream) const {
   }
 }
 
-/// Copies the gradients of the first step, and adds those of the other steps. In each of these, some ranks add the
-/// gradients of all queries and of half of the keys and values, and others those of half of the queries and of all keys
-/// and values; the slower ranks determine the time.
+/// Copies the gradients of the first step, and adds the gradients of the other steps. In each other step, some ranks
+/// add the gradients of all queries and of half of the keys and values; the rest add the gradients of half of the
+/// queries and of all keys and values. The slower ranks determine the time.
 void LayerCost::sum_gradients(Stream& stream, std::int64_t step) const {
   const std::int64_t queries = tokens_ * attended_columns();
   const std::int64_t keys = context_block().count / width;

@@ -98,7 +98,7 @@ struct Tuning {
   /// The fastest plan as the framework runs it, or without a framework the fastest plan with serial at every site;
   /// nothing if the framework's strategy has no schedule for any plan.
   std::optional<TunedPlan> fastest_baseline;
-  const Strategy* single = nullptr;  ///< The best strategy for the first plan if all sites use the same one.
+  const Strategy* single = nullptr;  ///< The best strategy for the first plan if all sites use one strategy.
   StepPrediction with_single;        ///< The first plan with `single` at every site.
   /// Strategies that lack a schedule for some site of the first plan.
   std::vector<StrategyWithoutSchedule> without_schedule;
