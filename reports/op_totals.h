@@ -9,8 +9,8 @@
 namespace commfuse::reports {
 
 struct OpTotals {
-  // Floating-point operations: a fused multiply-add counts as two, causal attention as half of full attention. Larger
-  // counts are capped at the largest number.
+  // Floating-point operations: a fused multiply-add counts as two, causal attention as half of full attention. Counts
+  // that exceed 64 bits are capped.
   std::int64_t operations = 0;
   Bytes moved;  // read and written at least once
 };

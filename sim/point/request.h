@@ -137,7 +137,7 @@ std::vector<StrategyOptions> schedules_of(const Implementation& implementation, 
 /// Returns the reason why the implementation cannot run at the point, with the remedy; empty when it can.
 std::string refusal_of(const Implementation& implementation, const Point& point);
 
-/// Returns the point at the implementation's prices, or at `costs`, which must outlive the point. Collectives of NCCL
+/// Returns the point at the implementation's prices, or at `costs`. Both must outlive the point. Collectives of NCCL
 /// hold SMs only while they run, so dynamic interference replaces static interference for implementations that use
 /// NCCL, unless the evaluator is replay.
 Point priced_as(const Point& point, const Implementation& implementation);
