@@ -411,7 +411,7 @@ TEST(CommfuseSimRunStep, AQueryFindsTheCheapestReplicaWithinALatency) {
     }
   }
   ASSERT_TRUE(cheapest);
-  EXPECT_GT(slowest_ms, limit_ms);  // The limit decides.
+  EXPECT_GT(slowest_ms, limit_ms);  // The limit excludes some rows.
   const json best = json::parse(
       run_program("commfuse-sim best rows.json --where 'time_p99_ms <= 12 AND fits' --by cost_per_mtok --per model "
                   "--columns tensor,batch,strategy,time_p99_ms,cost_per_mtok -o json")

@@ -395,7 +395,7 @@ int port_for(const std::string& executor, int first) {
 TEST_P(SoftwareGpuSignalled, AKilledRankEndsAllRanksWithinTheTimeout) {
   const Outcome outcome = signalled(GetParam(), "KILL", port_for(GetParam(), 12000));
   EXPECT_EQ(outcome.out, "rank 0: 1\nrank 2: 1\n") << outcome.err;
-  // The position of the killed rank in the run decides which of the two messages the others print.
+  // The progress of the killed rank determines which of the two messages the others print.
   const bool is_reported = outcome.err.find("process 1 has exited") != std::string::npos ||
                            outcome.err.find("within 5 s") != std::string::npos;
   EXPECT_TRUE(is_reported) << outcome.err;

@@ -42,7 +42,7 @@ struct Generator {
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);
 };
 
-/// Visits every place in turn, in an order that the seed decides, with independent draws from common values.
+/// Visits every place in turn, in an order that the seed determines, with independent draws from common values.
 extern const Generator independent_draws;
 
 /// The held-out generator: it works differently, so that corrections made with the other generator are tried on

@@ -159,7 +159,7 @@ TEST(PlanSavings, NothingPaysWhereNoPlanFits) {
   EXPECT_EQ(savings.count.points, 0U);
 }
 
-// A plan that clearly saves decides, but an uncertain saving may be larger.
+// The most decisive plan is the one whose saving is clear, but an uncertain saving may be larger.
 TEST(PlanSavings, TheBestPlanSavesTheMostEvenIfUnsure) {
   std::vector<StepRow> rows{step(2, "serial", 100.0), step(2, "commfuse", 96.0), step(4, "serial", 100.0),
                             step(4, "commfuse", 94.0)};

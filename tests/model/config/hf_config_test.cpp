@@ -295,7 +295,7 @@ TEST_F(HfConfigTest, TiedEmbeddingsCountOnce) {
     return parameters_of(read(small_config("llama", more)).model).total();
   };
   EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
-  EXPECT_TRUE(read(small_config("gemma2", "")).model.tied_embeddings);  // The family decides if the file does not.
+  EXPECT_TRUE(read(small_config("gemma2", "")).model.tied_embeddings);  // The family's default
   EXPECT_EQ(parameters_of(read(small_config("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
 }
 

@@ -143,7 +143,7 @@ TEST(ExpertGemm, ARankHoldsTheWeightsAndRowsOfItsExperts) {
   constexpr std::int64_t rows_of_output = 8192 * 1024 * width;
   EXPECT_EQ(bytes_per_rank(site.program, site.sizes).count, shard + tokens + weight + rows_of_output);
   EXPECT_EQ(bytes_per_rank(site.program, site.sizes, ExpertSplit{}), bytes_per_rank(site.program, site.sizes));
-  // Besides, 32,768 routed rows as wide as the tokens.
+  // The buffers include 32,768 routed rows that are as wide as the tokens.
   EXPECT_EQ(bytes_per_rank(site.program, site.sizes, columns_of_32).count,
             shard + tokens + 32 * weight + 4 * rows_of_output + 4 * tokens);
   EXPECT_EQ(bytes_per_rank(site.program, site.sizes, shared_columns_of_32).count,

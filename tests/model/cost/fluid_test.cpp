@@ -135,7 +135,7 @@ TEST(Fluid, NoLinkIsSlowerThanALoneTransfer) {
 }
 
 TEST(Fluid, StoreAndForwardSendsTheBytesOncePerHop) {
-  // A switch takes two hops, each at the peer's rate: twice the time of the bytes.
+  // A transfer through a switch has two hops, each at the peer's rate: twice the time of the bytes.
   const Machine h100 = shipped_machine("hardware/h100-sxm.yaml");
   const Gate gate(8, {}, h100, "commfuse", Forwarding::store_and_forward);
   const std::size_t exchange = gate.first(OpKind::exchange);

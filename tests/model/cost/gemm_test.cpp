@@ -92,7 +92,7 @@ TEST(EstimateGemm, GroupsFillWavesTogether) {
   // covers rows of two groups, so 100 rows take as long as 128.
   EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 128, .n = 256, .k = 1000, .groups = 10}, 10).time, Duration{67'108'864});
   EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 100, .n = 256, .k = 1000, .groups = 10}, 10).time, Duration{67'108'864});
-  // The eleventh adds a wave: of tiles of 128 x 256, or, shorter, of 88 tiles of 64 x 64: 9 x 8.388608 us.
+  // The eleventh adds a wave of tiles of 128 x 256. 88 tiles of 64 x 64 take less time: 9 x 8.388608 us.
   EXPECT_EQ(estimate_gemm(ten_sms(), {.m = 128, .n = 256, .k = 1000, .groups = 11}, 10).time, Duration{75'497'472});
 }
 
@@ -406,7 +406,8 @@ double cutting_rows_by_eight(std::int64_t rows) {
 
 TEST(EstimateGemm, CuttingRowsIntoEightCostsMoreIfThereAreFewerRows) {
   // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143, but the slice with n and k exchanged takes 151.595 us, a tenth
-  // less, because the library chose a better algorithm. At 1024 every slice streams the whole weight: well over twice.
+  // less, because the library chose a better algorithm. At 1024 every slice streams the whole weight, so eight slices
+  // take well over twice as long.
   EXPECT_NEAR(cutting_rows_by_eight(8192), 8 * 151.595 / 1172.853, 0.05);
   EXPECT_GT(cutting_rows_by_eight(1024), 2.0);
   EXPECT_LT(cutting_rows_by_eight(65'536), 1.05);

@@ -43,7 +43,7 @@ TEST(Group, AllToAllAcrossNodesUsesTheNics) {
 }
 
 TEST(Group, AllToAllIsNoFasterThanItsNics) {
-  // Half of 80 MB leave each of the eight ranks: 4 ms at 10 GB/s, which 100 GB/s of a file would undercut.
+  // Half of 80 MB leave each of the eight ranks: 4 ms at 10 GB/s, although the file's rate of 100 GB/s would give less.
   Machine machine = two_nodes_with_groups();
   machine.network->capacity = gigabytes(10);
   AllToAllParameters direct;

@@ -22,7 +22,7 @@
 //   *_shards        two steps: shards r-1 and r+1, then r-2; sums in the opposite order, the last of three terms
 //   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
 //   *_nested        two nodes of two: ranks 0, 1 and 2, 3; x[0] crosses to rank 2 once, and its sum crosses back once
-//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and the own {0} have arrived
+//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and its own {0} have arrived
 #include <gtest/gtest.h>
 
 #include <string>

@@ -76,8 +76,8 @@ double value_of(double value) { return value; }
 double value_of(Duration time) { return to_microseconds(time); }
 double value_of(BytesPerSecond rate) { return rate.value; }
 
-/// Returns the deviation of the fitted value in standard errors. A parameter that rows decide has a standard error
-/// below `max_error`.
+/// Returns the deviation of the fitted value in standard errors. A parameter that the rows determine has a standard
+/// error below `max_error`.
 template <class T>
 double deviation(const Parameter<T>& fitted, const Parameter<T>& truth, double max_error = 0.25) {
   EXPECT_EQ(fitted.provenance, Provenance::fitted);
@@ -123,7 +123,7 @@ TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
   EXPECT_LT(deviation(fitted.rate, truth.rate), 3.0);
   EXPECT_LT(deviation(fitted.base_latency, truth.base_latency), 3.0);
   EXPECT_LT(deviation(*fitted.forward_latency, *truth.forward_latency), 3.0);
-  EXPECT_LT(deviation(fitted.step_latency, truth.step_latency, 1.0), 3.0);  // These rows hardly decide it.
+  EXPECT_LT(deviation(fitted.step_latency, truth.step_latency, 1.0), 3.0);  // These rows hardly determine it.
   EXPECT_LT(deviation(fitted.nccl->ll.base_latency, truth.nccl->ll.base_latency), 3.0);
   EXPECT_LT(deviation(fitted.nccl->ll.step_latency, truth.nccl->ll.step_latency), 3.0);
   EXPECT_EQ(machine.name, "made-up");

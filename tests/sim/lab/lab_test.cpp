@@ -74,7 +74,7 @@ std::string mistake_with(const std::string& tiles) {
   return message_of([] { load_lab("lab.yaml"); });
 }
 
-// 2^32 lengths end 2^32 - 1 = 4,294,967,295 ps after the shortest.
+// The longest of 2^32 lengths exceeds the shortest by 2^32 - 1 = 4,294,967,295 ps.
 TEST(Lab, RefusesMoreLengthsOfTilesThan32BitsChoose) {
   const std::string refusal =
       "lab.yaml:10:12: 'tile_step' gives more than 4294967296 lengths from 'tile' to 'longest_tile'; choose a longer "

@@ -242,7 +242,8 @@ TEST_F(CapacityTest, NoPriceBreaksEvenIfEnergyAloneCostsMore) {
 }
 
 TEST_F(CapacityTest, TwoPricesOfOneMachineTieOnlyWithinTheDifferenceOfTheRule) {
-  // The errors of the machine are the same at both prices, so 10% more is more, although each cost is off by 13%.
+  // The errors of the machine are the same at both prices, so a cost that is 10% higher is clearly higher, although
+  // each cost has an error of 13%.
   const auto ties_at = [&](const std::string& price, const std::string& price_error) {
     return plan("deadline: 4 days",
                 "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 64}\n"
@@ -509,7 +510,7 @@ TEST_F(CapacityTest, NamesTheBindingLimitAndItsDistance) {
   const std::string poor = reason("deadline: 1000 days\nbudget: 9.5");
   EXPECT_TRUE(poor.starts_with("the budget binds: the cheapest run costs $")) << poor;
   EXPECT_TRUE(poor.ends_with(" times the allowed $9.50")) << poor;
-  // The shortest run is in time and the cheapest run is within the budget, but no run is both.
+  // The shortest run is in time and the cheapest run is within the budget, but no run meets both limits.
   const std::string both_limits = reason("deadline: 24 h\nbudget: 5100");
   EXPECT_TRUE(both_limits.starts_with("the budget binds: the cheapest run that meets the other limits costs $"))
       << both_limits;

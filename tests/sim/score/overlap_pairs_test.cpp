@@ -322,7 +322,7 @@ TEST(ImplementationResiduals, ASourceIsOneDrawHoweverManyRowsItHas) {
 }
 
 TEST(ImplementationResiduals, ElsewhereIntervalsCoverTheirShareOfSources) {
-  // With five sources, 0.6827 x 6 = 4.1 must lie inside, so the fifth smallest need decides.
+  // With five sources, 0.6827 x 6 = 4.1 must lie inside, so the fifth smallest error determines the residual.
   std::vector<HeldOutTime> times;
   for (const double error : {0.1, 0.2, 0.3, 0.4, 0.5}) {
     times.push_back({.thread = std::to_string(error), .is_elsewhere = true, .log_ratio = -error});

@@ -50,8 +50,7 @@ class ContextTest : public ::testing::Test {
            machine_.accelerator.stream_gap.value;
   }
   /// Returns the time of a block of attention: 8192 queries per head and this many keys. The first step masks half of
-  /// the scores of all keys; later steps have half of the keys and no mask, whose edge takes
-  /// time of its own.
+  /// the scores of all keys; later steps have half of the keys and no mask, whose edge takes time of its own.
   [[nodiscard]] Duration block(std::int64_t keys, int sms) const {
     const AttentionSize size{.batch = 1,
                              .seq = 8192,

@@ -111,7 +111,7 @@ TEST(FrameworkRows, AttentionDropoutAndGradientsAreSettingsWithAColumnEach) {
   EXPECT_GT(late.number("gradients_ms"), usual.number("gradients_ms"));
 }
 
-// Rows of the same plan with other settings would be taken for one plan.
+// Without these columns, rows that differ only in launch or jitter would be taken for one plan.
 TEST(FrameworkRows, LaunchAndJitterHaveColumnsWhereTheyAreChosen) {
   const StepRow usual = rows_with({"strategy.name=serial"}).front();
   EXPECT_FALSE(usual.has("launch") || usual.has("jitter"));

@@ -108,7 +108,8 @@ TEST(ImplementedRows, WithoutCostsTakeAsLongAsTheirSchedule) {
   EXPECT_EQ(mine.number("time_ms"), row_named(rows, "ring_exchange").number("time_ms"));
 }
 
-/// Its transfers and the parts of its GEMM are ops of the schedule, but the host launches them together.
+/// The transfers of a fused kernel and the parts of its GEMM are ops of the schedule, but the host launches them
+/// together.
 TEST(ImplementedRows, AFusedKernelIsIssuedOnce) {
   const Machine machine = load_machine("h100-sxm");
   const Transformer model = load_model("llama-3.1-8b");
@@ -170,7 +171,7 @@ TEST(ImplementedRows, ChangeOnlyTheGemmsThatTheySave) {
   }
 }
 
-/// Kernels that save nothing beside the framework's leave its step as it is, for sure.
+/// Kernels that save nothing beyond the framework's own leave its step unchanged, so the comparison has no error.
 TEST(ImplementedRows, EqualAFrameworkWithTheSameKernelsForSure) {
   const OwnFolder folder;
   write_framework("mine", "tensor_parallel: {implementation_sites: [qkv, out_proj, gate_up, down]}");

@@ -384,7 +384,7 @@ TEST_F(StepTest, SumsOfGradientsAreClearedAndDividedInTheirBuffer) {
 }
 
 TEST_F(StepTest, ShardsTheOptimizerAmongReplicas) {
-  framework_.fuses_accumulation = false;  // no buffer of gradients, whose kernels are not shared
+  framework_.fuses_accumulation = false;  // no buffer of gradients: replicas would not share its kernels
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction replicated = predict(small, plan);
   plan.zero = Zero::optimizer;

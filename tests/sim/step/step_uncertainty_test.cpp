@@ -121,7 +121,7 @@ TEST(StepUncertainty, KeepsTheSchedulesOfServedSites) {
   }
 }
 
-// The framework's own kernels need no comparison with others to be in doubt.
+// The error of the framework's own kernels counts even where they are compared with no others.
 TEST(StepUncertainty, CountsTheResidualOfTheKernelsOfTheFramework) {
   const Transformer model = load_model("llama-3.1-8b");
   const Machine machine = load_machine("h100-sxm");

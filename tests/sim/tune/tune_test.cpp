@@ -340,8 +340,8 @@ TEST_F(TuneTest, PlansHaveSchedulesExactlyWhereStepsArePredicted) {
   EXPECT_GT(without, 0U);
 }
 
-/// Returns a framework whose kernels have sliced schedules for both kinds of GEMMs, which few tokens have not, and run
-/// this one.
+/// Returns a framework whose kernels run this GEMM. They have sliced schedules for both kinds of GEMMs, which do not
+/// exist for few tokens.
 Framework framework_running(Scope site) {
   Framework framework;
   framework.name = "mine";
@@ -380,7 +380,7 @@ TEST_F(TuneTest, FrameworksExposeCollectivesWhereTheirKernelsCannotRun) {
   point.framework.implementation = nullptr;
   const Duration exposed = predict_step(point, times).time;
   point.framework = framework_running(Scope::qkv);
-  point.framework.implementation_sites.reset();  // It chooses the GEMMs of its kernels itself.
+  point.framework.implementation_sites.reset();  // The framework then chooses the GEMMs of its kernels itself.
   EXPECT_TRUE(has_schedules(point, times));
   EXPECT_EQ(predict_step(point, times).time, exposed);
 }

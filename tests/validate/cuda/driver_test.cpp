@@ -242,8 +242,8 @@ TEST_F(CudaDevice, ATraceNamesCopiesAndTheNodesOfAGraph) {
   EXPECT_EQ(spans[2].name, "copy host to device");
 }
 
-/// The first device of a machine with several GPUs. The software GPU reads their number once, so tests are skipped that
-/// run after a test with one GPU in the same process.
+/// The first device of a machine with several GPUs. The software GPU reads their number once, so tests that run after a
+/// test with one GPU in the same process are skipped.
 class CudaDevices : public CudaDevice {
  protected:
   void SetUp() override {

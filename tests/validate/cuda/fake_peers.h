@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices of a cluster that access each other's memory. Copies and flags are done in the random order of their streams,
-// so that a missing wait shows in the values. Behaviour that CUDA leaves undefined throws: memory that its owner opens,
-// or that is freed while another process has it open.
+// so that a missing wait shows in the values. Behaviour that CUDA leaves undefined throws: an owner that opens its own
+// memory, and memory that is freed while another process has it open.
 #pragma once
 
 #include <condition_variable>

@@ -107,7 +107,7 @@ TEST(Probes, ASmallGpuHasNoRowsOfMultiprocessorsThatItLacks) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if that happens
+    FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if a stage does so
     cluster.device(0).add_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
