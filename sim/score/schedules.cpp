@@ -88,7 +88,7 @@ Prediction predicted(const Row& row, const Columns& columns, std::optional<std::
 
 /// Returns whether any parameter of the machine was fitted to a published time of a schedule rather than to a table of
 /// single ops.
-bool rests_on_schedules(const Machine& machine) {
+bool depends_on_schedules(const Machine& machine) {
   return std::ranges::any_of(parameters_of(machine), [](const NamedParameter& parameter) {
     return parameter.provenance == Provenance::fitted && parameter.source.find(".csv") == std::string::npos;
   });
@@ -106,7 +106,7 @@ void compare(const std::map<PointKey, std::vector<Work>>& works, Tally& tally) {
       const Way& first = variants[0].way;
       const Way& other = variants[i].way;
       tally.ratio(other.measured_us / first.measured_us, other.predicted_us / first.predicted_us);
-      if (!rests_on_schedules(*variants[0].machine)) {
+      if (!depends_on_schedules(*variants[0].machine)) {
         judge(*variants[0].machine, "two schedules", first, other, {static_cast<std::int64_t>(point_number)}, tally);
       }
     }

@@ -172,7 +172,7 @@ TEST(ImplementedRows, ChangeOnlyTheGemmsThatTheySave) {
 }
 
 /// Kernels that save nothing beyond the framework's own leave its step unchanged, so the comparison has no error.
-TEST(ImplementedRows, EqualAFrameworkWithTheSameKernelsForSure) {
+TEST(ImplementedRows, EqualAFrameworkWithTheSameKernelsWithoutError) {
   const OwnFolder folder;
   write_framework("mine", "tensor_parallel: {implementation_sites: [qkv, out_proj, gate_up, down]}");
   const std::vector<StepRow> rows = implemented_rows({"as=te,flux", "framework=./mine.yaml", "strategy.name=serial"});
