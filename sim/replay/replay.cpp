@@ -152,7 +152,7 @@ class Sampled {
   const Costs& costs_;
   JitterSampler& sampler_;
   std::vector<double> nominal_;  // one value for all ranks, or one per rank
-  std::vector<double> times_;    // of the last op drawn, by rank and lane; empty if instructions are for all ranks
+  std::vector<double> times_;    // the last op drawn, by rank and lane; empty if instructions are for all ranks
   std::uint32_t drawn_ = Tape::none;
 };
 
