@@ -74,7 +74,8 @@ find_programs() {
     libraries=$(cuda_library_folders | awk '!seen[$0]++' | paste -sd:)
     [[ ! -d $programs/../lib/system ]] || libraries=$programs/../lib/system${libraries:+:$libraries}
     libraries+=${LD_LIBRARY_PATH:+${libraries:+:}$LD_LIBRARY_PATH}
-    # The packed C++ library is only a fallback: if the machine has its own, that one is newer.
+    # The packed C++ library is only a fallback: it is used if the program does not start with the machine's own, for
+    # example because that one is older.
     if [[ -d $programs/../lib/fallback ]] && ! ours commfuse-sim version >/dev/null 2>&1; then
       libraries=$programs/../lib/fallback${libraries:+:$libraries}
     fi
@@ -101,8 +102,9 @@ on_first_gpu() {
   fi
 }
 
-# on_gpus COUNT ARGUMENTS...: runs the validator in COUNT processes. Each of them uses the GPU with its own number. A
-# process that fails ends the others. Returns the exit code of the last process that failed.
+# on_gpus COUNT ARGUMENTS...: runs the validator in COUNT processes. Each of them uses the GPU with its own number. If
+# one process fails, the others give up by themselves. Returns 0, or the exit code of the failed process with the
+# highest rank.
 on_gpus() {
   local count=$1 port=$((20000 + RANDOM % 10000)) rank process code=0 processes=()
   for ((rank = 0; rank < count; rank++)); do
@@ -137,7 +139,7 @@ require_gpu() {
   # A line that begins with blanks continues the line above.
   line=$(sed -e ':join' -e 'N' -e '$!bjoin' -e 's/\n  */ /g' <<<"$answer" | grep -E '^cuda +(yes|no): ' |
     sed -E 's/^cuda +//') ||
-    unavailable "no usable GPU: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
+    unavailable "no usable GPU: doctor exited with code $code: $(tail -n 1 <<<"$answer")"
   [[ $line == yes:* ]] || unavailable "no usable GPU: ${line#no: }"
   line=${line#yes: }
   gpu=${line%% (*}
@@ -148,8 +150,8 @@ require_gpu() {
   export FIRST_RUN_GPU=$gpu FIRST_RUN_MULTIPROCESSORS=$multiprocessors FIRST_RUN_GPUS=$gpus
 }
 
-# Logs clocks, power and temperatures every five seconds, until end_watch. Without persistence mode, this connection
-# also keeps the GPUs initialized; otherwise every command would spend 1 to 3 s per GPU on that.
+# Logs clocks, power and temperatures every five seconds, until end_watch. The running nvidia-smi also keeps the GPUs
+# initialized on a machine without persistence mode, where every command would otherwise spend 1 to 3 s per GPU on that.
 watch_process=
 watch_gpus() {
   command -v nvidia-smi >/dev/null || return 0
@@ -215,7 +217,8 @@ machine_name() {
 
 # --- budgets
 
-# field_of_stage NAME FIELD: prints a field of the table `stages`: name, seconds, kind or description.
+# field_of_stage NAME FIELD: prints a field of a stage in the table `stages`: seconds, kind or description.
+# Fails if there is no such stage.
 field_of_stage() {
   local entry name seconds kind description
   for entry in "${stages[@]}"; do
@@ -300,7 +303,8 @@ fit() {
 }
 
 # Copies all present files to the bundle. It runs after every stage, so the bundle has all measurements however this run
-# ends. Fails if a file had to be omitted or, on a full disk, could not be copied: the bundle then keeps its older file.
+# ends. Fails if a file is too large or cannot be copied, as on a full disk. The bundle then has no copy of a file that
+# is too large, and keeps the older copy of a file that cannot be copied.
 publish() {
   local file name copy=$out/copy code=0
   rm -rf "$copy"
@@ -370,7 +374,8 @@ build_programs() {
 }
 
 # Packs all libraries except NVIDIA's and the C library, which come from the machine. The compiler's libraries are used
-# only if the machine has none. Exits with 1 if another library is missing, because the kit would not start.
+# only if the programs do not start with the machine's own. Exits with 1 if another library is missing, because the kit
+# would not start.
 pack_libraries() {
   local into=$1 needed library
   needed=$(ldd "$into"/bin/* "$into"/lib/commfuse/* || true)
@@ -413,7 +418,7 @@ pack() {
   size=$(du -sm "$into" | cut -f1)
   say "$into: $size MiB"
   if ((size >= max_mib_of_kit)); then
-    say "too large to carry: $max_mib_of_kit MiB at most"
+    say "too large to carry; a kit must be smaller than $max_mib_of_kit MiB"
     exit 1
   fi
 }
