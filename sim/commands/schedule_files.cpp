@@ -34,7 +34,7 @@ OwnSizes sizes_of(const std::vector<std::string>& texts) {
         equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
     if (name.empty() || !elements || *elements < 1 || *elements > max_elements) {
       throw ConfigError(
-          fmt::format("--size: {} is not DIMENSION=ELEMENTS with 1 to {} elements; write one, as in experts=64",
+          fmt::format("--size: {} is not DIMENSION=ELEMENTS with 1 to {} elements; write it as in experts=64",
                       in_quotes(text), format_count(max_elements)));
     }
     if (!sizes.emplace(name, *elements).second) {
@@ -78,7 +78,7 @@ void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments) {
 void add_size_flag(CLI::App& command, ScheduleArguments& arguments) {
   command
       .add_option("--size", arguments.sizes,
-                  "Elements of a dimension of the file whose size the model does not define; repeatable")
+                  "Elements of a dimension that the file uses and the model does not define; repeatable")
       ->group(file_flags)
       ->type_name("NAME=ELEMENTS")
       ->allow_extra_args(false);
