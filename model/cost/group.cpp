@@ -17,7 +17,7 @@ Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
 }
 
-/// Returns `time`, which must be at least `total` x `least`, the least seconds per byte.
+/// Returns `time`. Requires that it is at least `total` x `least`; `least` is in seconds per byte.
 Duration at_least(Duration time, Bytes total, double least) {
   require_above_cut(
       time,
@@ -25,7 +25,7 @@ Duration at_least(Duration time, Bytes total, double least) {
   return time;
 }
 
-/// Position of a group on the nodes that hold its members.
+/// How the members of a group are distributed over nodes.
 struct Placement {
   int nodes = 0;
   int least = 0;            // fewest members on a node
@@ -39,7 +39,7 @@ struct EqualGroups {
   std::int64_t gpus_per_node = 1;
 };
 
-/// Returns the position of the members first, first + stride and so on. The pattern over nodes repeats, so even for a
+/// Returns the placement of the members first, first + stride and so on. The pattern over nodes repeats, so even for a
 /// billion members only the first two periods and the end are examined.
 Placement placement_of(std::int64_t first, const EqualGroups& groups) {
   const std::int64_t stride = groups.stride;
@@ -78,7 +78,7 @@ bool is_faster(const Placement& first, const Placement& other) {
              : std::pair(first.least, -first.nodes) > std::pair(other.least, -other.nodes);
 }
 
-/// Returns true if all groups have the same position on their nodes as the first group.
+/// Returns true if all groups have the placement of the first group.
 bool have_equal_placements(const EqualGroups& groups) {
   const auto [stride, ranks, gpus_per_node] = groups;
   const std::int64_t block = stride * ranks;
@@ -86,8 +86,8 @@ bool have_equal_placements(const EqualGroups& groups) {
          (gpus_per_node % stride == 0 && block % gpus_per_node == 0);
 }
 
-/// Returns the slowest position among the groups of the first `gpus` GPUs. A group that begins a whole number of nodes
-/// later has the same position.
+/// Returns the placement of the slowest group among the first `gpus` GPUs. Groups that begin a whole number of nodes
+/// apart have equal placements.
 Placement slowest_placement(const EqualGroups& groups, std::int64_t gpus) {
   Placement slowest = placement_of(0, groups);
   if (have_equal_placements(groups)) {
@@ -114,7 +114,8 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
     return collective_over(machine, 0, members);
   }
   const auto spacing = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
-  const int counted = std::min(members, machine.gpus_per_node / spacing);  // the stride may not divide the node
+  // A stride that does not divide the node can put one more member on it than of_whole() accepts.
+  const int counted = std::min(members, machine.gpus_per_node / spacing);
   const double part = machine.strided_rates == nullptr || counted < 2
                           ? 1.0
                           : machine.strided_rates->of_whole({.stride = spacing, .ranks = counted});

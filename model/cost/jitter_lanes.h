@@ -27,7 +27,7 @@ struct PhiloxRun {
 struct StretchRun {
   std::span<const QuantileTable::Cell> cells;
   std::uint32_t stalls = 0;  ///< words below this number stall; their factor is 1 here
-  std::uint32_t last = 0;    ///< largest index of the table, a word minus `stalls`
+  std::uint32_t last = 0;    ///< largest index into the table; the index of a word is the word minus `stalls`
   double nominal = 0.0;      ///< in whole picoseconds
 };
 

@@ -22,7 +22,7 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr double huber = 1.345;    // default of robust_fit.h
-constexpr double pull_to_1 = 1.0;  // weight of the pull of a knot towards 1, in rows
+constexpr double pull_to_1 = 1.0;  // weight that pulls every factor towards 1; a row weighs 1
 constexpr int rounds = 10;
 
 double at_corners(const std::array<KernelChoice::Corner, 8>& corners, const VectorXd& logs) {
@@ -80,9 +80,10 @@ KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows) {
 
 std::string kernel_choice_yaml(const KernelChoice& choice, int indent) {
   std::string text = fmt::format(
-      "{0:{1}}# Time of the kernel that the library chooses, in thousandths of the formula's time: by m, by tiles of\n"
-      "{0:{1}}# 128 x 128 per SM, and in a row by k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K; interpolated "
-      "between.\n"
+      "{0:{1}}# Time of the kernel that the library chooses, in thousandths of the formula's time, by m and by tiles "
+      "of\n"
+      "{0:{1}}# 128 x 128 per SM. The columns are k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K. Other sizes are\n"
+      "{0:{1}}# interpolated.\n"
       "{0:{1}}kernel_choice:\n{0:{1}}  provenance: {2}\n",
       "", indent, yaml_quoted(fmt::format("{}: {}", name_of(choice.provenance), choice.source)));
   std::size_t knot = 0;

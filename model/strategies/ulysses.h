@@ -15,8 +15,8 @@ Region head_group(const Stage& stage, BufferId all_heads, const Index& group);
 /// Returns the rows of one head group in a weight whose contraction runs over all heads.
 Region head_group_rows(const Stage& stage, BufferId weight, const Index& group);
 
-/// Returns the ops after which rows of the input of an attention_a2a exist; `first` is true if no other rows of the
-/// input were used before.
+/// Returns the ops for which a reader of `rows` of the input of an attention_a2a waits. If the stage attends to each
+/// part of the queries separately, adds the attention of these rows. `first`: these rows of the input are read first.
 std::vector<OpId> attended(const Stage& stage, const Operand& rows, bool first);
 
 }  // namespace commfuse

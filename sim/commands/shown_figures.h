@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures that show rows of results to people.
+// Figures drawn from rows of results: maps of winners, and commfuse's lead.
 #pragma once
 
 #include <span>

@@ -25,9 +25,9 @@ struct Makespans {
 /// Returns whether all ranks do the same work at the same time, so that rank 0 represents all: every rank runs every
 /// op, at one cost.
 bool ranks_are_identical(const Tape& tape, const Costs& costs);
-/// Returns the number of first ranks that represent all others: rank r does the same at the same time as rank r modulo
-/// this number. Returns the number of all ranks if none represents another. Ranks that differ only in costs, like the
-/// ranks of a node, repeat if their costs do.
+/// Returns how many ranks, from rank 0 on, represent all others: rank r does the same at the same time as rank r modulo
+/// this number. Returns the number of all ranks if none represents another. If every rank runs every op, and the costs
+/// have a period by which the mesh can be folded (such as equal costs on every node), returns the period.
 Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs);
 
 /// Reuses its memory in later runs; every run is otherwise a pure function of its arguments. Use one object per thread.
@@ -47,12 +47,12 @@ class Replay {
   Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
 
   /// Appends makespan() at each of several costs to `makespans`, in their order, from one pass over the tape. Requires
-  /// costs of this program with equal issue times (Costs::issue) and the same number of distinct ranks (rows_of).
+  /// costs of this program with equal issue times (Costs::issue) and equally many rows (Costs::by_rank).
   void makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
                  std::vector<Duration>& makespans);
 
   /// Returns the makespans of the sampler's batch, in whole picoseconds, one per sample; valid until the next run.
-  /// Requires a sampler of this program and begin().
+  /// Requires a sampler of this program, on which begin() was called.
   std::span<const double> sample(const Program& program, const Tape& tape, const Costs& costs, JitterSampler& sampler);
 
  private:

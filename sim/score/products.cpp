@@ -55,7 +55,8 @@ GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& ma
   return parsed;
 }
 
-// A search over shapes like those of mamf-finder's users: m, n and k take all multiples of a step.
+// A search like those that users of mamf-finder run: m, n and k each take the first `search_steps` multiples of
+// `search_step`.
 constexpr std::int64_t search_step = 1024;
 constexpr std::int64_t search_steps = 20;
 
@@ -112,7 +113,7 @@ void score_products(const Table& table, Context& context, Tally& tally) {
     double predicted = 0.0;
     try {
       predicted = predicted_us(*parsed.machine, parsed.size);
-    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
+    } catch (const ConfigError& error) {  // the time exceeds longest_op_seconds
       tally.skip(error.what());
       continue;
     }
@@ -140,8 +141,9 @@ void score_best_products(const Table& table, Context& context, Tally& tally) {
   MachineColumn machines(context.machines);
   BestRates best;
   tally.result().remarks.push_back(fmt::format(
-      "Each row is the best rate of a search over shapes, so it is compared with the best predicted rate for "
-      "m, n and k from 1 to {} times {} (a prior), without the conversion to fp8 that frameworks time.",
+      "Each row is the best rate that a search over shapes found, so it is compared with the best predicted rate if m, "
+      "n and k are among the first {} multiples of {}, an assumed range. The conversion to fp8, which frameworks "
+      "include in their times, is left out.",
       search_steps, search_step));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);

@@ -3,10 +3,10 @@
 //
 // A kind of kernel is a type with these static members:
 //   Columns                    reads a row: `hw` and size(Row&)
-//   has_frameworks             whether the comment on the software selects the machine
+//   has_frameworks             whether a framework in the table's `# software:` comment helps to choose the machine
 //   group(hw, size)            the key that chooses the held-out rows
 //   why_not(columns, row, size, machine)  why the machine does not price the row; empty if it does
-//   part(size), interval_kind(size)       names in the score: of the row's part, and of its intervals
+//   part(size), interval_kind(size)       names under which the score counts the row's error, and its interval
 //   shape(size), key(size)     as in CheckedOp
 //   time(accelerator, size)
 #pragma once
@@ -53,7 +53,7 @@ void score_calls(const Table& table, Context& context, Tally& tally) {
     double predicted = 0.0;
     try {
       predicted = price_us(*match.machine);
-    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
+    } catch (const ConfigError& error) {  // the time exceeds longest_op_seconds
       tally.skip(error.what());
       continue;
     }
@@ -69,7 +69,8 @@ void score_calls(const Table& table, Context& context, Tally& tally) {
   }
 }
 
-/// Returns the part of a row of decoding, by its keys and its cache.
+/// Returns the name of the part of the score that counts a row of decode attention with this many keys and this dtype
+/// of the KV cache.
 inline std::string_view part_of_decoding(std::int64_t keys, DType cache) {
   const bool is_long = keys >= 1024;
   if (cache == DType::fp8) {

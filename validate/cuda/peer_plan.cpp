@@ -55,7 +55,7 @@ class PeerPlanner : private LanePlanner<PeerPlan> {
   }
 
   /// The receiver's `ready` signal comes first and the wait for its data last, so two ranks that send to each other do
-  /// not block.
+  /// not deadlock.
   void exchange(const Command& command) {
     const Op& op = program_.ops[position(command.op)];
     const Protocol protocol = std::get<ExchangeShape>(program_.shapes[command.shape]).protocol;
@@ -175,7 +175,7 @@ std::vector<std::string> peer_findings(const Program& program) {
     if (op.kind == OpKind::exchange && packs(program, op) &&
         std::get<ExchangeShape>(program.shapes[op.shape]).protocol == Protocol::pull) {
       sentences.push_back(
-          fmt::format("{} pulls {} over a wire of {}, but data pulled from another GPU's memory cannot be converted",
+          fmt::format("{} pulls {} with wire dtype {}, but data pulled from another GPU's memory cannot be converted",
                       op_in_words(program, OpId{static_cast<std::int32_t>(i)}),
                       name_of(dtype_of(program, program.inputs_of(op).front())), name_of(wire_of(program, op))));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common tools of probes: timing, and memory for matrices.
+// Helpers that the probes share: timing, and matrices in device memory.
 #pragma once
 
 #include <chrono>
@@ -54,7 +54,7 @@ std::vector<DeviceSpan> spans_if_traced(Device& device, const std::function<void
 /// most 64, so factors of small GEMMs may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
-/// One filled matrix in device memory for every turn.
+/// Equally large, filled matrices in device memory, `turns` of them. at() accepts any turn and cycles through them.
 class Matrices {
  public:
   static constexpr std::size_t usual_turns = 3;
@@ -68,7 +68,7 @@ class Matrices {
   Allocation memory_;
 };
 
-/// Runs the stages on attention.
+/// The probe stages `attention` and `fused`.
 std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& options);
 std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options);
 

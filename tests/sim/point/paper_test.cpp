@@ -55,7 +55,7 @@ class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::
     paper_point.batch = 131072 / paper_point.seq;
     return predictor_.predict_best(paper_point, *find_strategy(name), find_strategy(name)->variants({})).analysis;
   }
-  /// Returns by how many percent a time is shorter than serial.
+  /// Returns by how many percent `time` is shorter than `serial`.
   static double reduction(Duration time, Duration serial) {
     return 100.0 * (1.0 - to_seconds(time) / to_seconds(serial));
   }

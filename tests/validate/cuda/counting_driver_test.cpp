@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a device that only counts launches and stated times of the work that executors and probes issue.
+// Tests the driver that runs nothing: it counts the launches that executors and probes issue, and adds up the times
+// that StatedCosts gives them.
 #include "validate/cuda/counting_driver.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ TEST(CountingDriver, CountsCallsAndAddsTheirStatedTimes) {
   EXPECT_EQ(driver.launches(), 3);
 }
 
-TEST(CountingDriver, AnExecutorIssuesTheSameCallsAsOnADevice) {
+TEST(CountingDriver, AnExecutorIssuesOneLaunchPerGemmOfEveryIteration) {
   CountingDriver driver;
   Device device(driver);
   const MicroProgram micro = product_alone(2, {.m = 8, .n = 8, .k = 8});
@@ -51,12 +52,12 @@ TEST(CountingDriver, AColdRunOverwritesTheCacheBeforeEveryIteration) {
     executor.run({.sum_order = SumOrder::blocked, .iterations = 3});
     // Two more iterations, each of two GEMMs and the kernel that overwrites the cache.
     EXPECT_EQ(driver.launches() - before - launches_per_run, launches_per_run + 2 * 3);
-    // Overwriting the cache takes 52 us, which does not count as time of the run.
+    // Overwriting the cache takes 52 us, which is not part of the run's time.
     EXPECT_LT(execution.makespan, 40us);
   }
 }
 
-TEST(CountingDriver, EveryStageOfProbesCanBeCounted) {
+TEST(CountingDriver, EveryProbeStageExceptNcclIssuesLaunches) {
   for (const ProbeStage& stage : probe_stages()) {
     CountingDriver driver;
     Device device(driver);

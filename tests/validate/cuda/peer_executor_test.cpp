@@ -224,7 +224,7 @@ TEST(PeerExecutor, ConvertsToTheWireAndBack) {
   }
   const Program pulled = ring(3, Protocol::pull, DType::fp32, DType::bf16);
   ASSERT_FALSE(peer_findings(pulled).empty());
-  EXPECT_NE(peer_findings(pulled).front().find("pulls fp32 over a wire of bf16"), std::string::npos)
+  EXPECT_NE(peer_findings(pulled).front().find("pulls fp32 with wire dtype bf16"), std::string::npos)
       << peer_findings(pulled).front();
 }
 
