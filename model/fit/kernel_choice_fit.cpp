@@ -82,8 +82,8 @@ std::string kernel_choice_yaml(const KernelChoice& choice, int indent) {
   std::string text = fmt::format(
       "{0:{1}}# Time of the kernel that the library chooses, in thousandths of the formula's time, by m and by tiles "
       "of\n"
-      "{0:{1}}# 128 x 128 per SM. The columns are k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K. Other sizes are\n"
-      "{0:{1}}# interpolated.\n"
+      "{0:{1}}# 128 x 128 per SM. The columns are k of 32, 64, 256, 1K, 2K, 4K, 8K, 16K and 64K. Other sizes are "
+      "interpolated.\n"
       "{0:{1}}kernel_choice:\n{0:{1}}  provenance: {2}\n",
       "", indent, yaml_quoted(fmt::format("{}: {}", name_of(choice.provenance), choice.source)));
   std::size_t knot = 0;
