@@ -78,7 +78,7 @@ class FieldReader {
     return watts;
   }
 
-  std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
+  std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a date", parse_date); }
 
   /// Reads the field like a run's setting of the same name.
   void setting(std::string_view key, Settings& settings) {

@@ -24,7 +24,8 @@ void require_supported(const Accelerator& accelerator, DType dtype) {
       choices += fmt::format("{}{}", choices.empty() ? "" : ", ", name_of(other));
     }
   }
-  throw ConfigError(fmt::format("{} has no GEMMs in {}; choose one of {}", accelerator.name, name_of(dtype), choices));
+  throw ConfigError(
+      fmt::format("{} does not support GEMMs in {}; choose one of {}", accelerator.name, name_of(dtype), choices));
 }
 
 }  // namespace commfuse

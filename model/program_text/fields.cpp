@@ -122,9 +122,11 @@ std::int32_t named(const Node& node, const Names& names, std::string_view what) 
 const std::string& name_of(const Node& node) {
   const std::string& name = scalar_of(node);
   if (!is_name(name)) {
-    throw Wrong{node.place,
-                fmt::format("{} is not a name; write letters, digits, '_' and '.', a letter first, at most 100",
-                            in_quotes(name))};
+    throw Wrong{
+        node.place,
+        fmt::format(
+            "{} is not a valid name; write at most 100 letters, digits, '_' and '.', beginning with a letter or '_'",
+            in_quotes(name))};
   }
   return name;
 }

@@ -193,9 +193,12 @@ std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& aro
   }
   const bool constant = first.terms == Index{}.terms;
   if (constant && (first.constant < 0 || first.constant + count > blocks)) {
-    const std::string last = count == 1 ? std::string{} : fmt::format(" to {}", first.constant + count - 1);
-    throw TextError{begin, fmt::format("'{}' has {}, but this region takes {}{}; stay inside the buffer", buffer.name,
-                                       blocks_in_words(blocks, direction), first.constant, last)};
+    const std::string_view singular = direction.substr(0, direction.size() - 1);
+    const std::string at = count == 1
+                               ? fmt::format("{} {}", singular, first.constant)
+                               : fmt::format("{} {} to {}", direction, first.constant, first.constant + count - 1);
+    throw TextError{begin, fmt::format("'{}' has {}, but this region is at block {}; stay inside the buffer",
+                                       buffer.name, blocks_in_words(blocks, direction), at)};
   }
   return {first, static_cast<std::int32_t>(count)};
 }
@@ -311,7 +314,7 @@ Predicate parse_predicate(std::string_view text, const Mesh& mesh) {
   const bool compares_ends = relation->first == Relation::less || relation->first == Relation::at_least;
   const std::int32_t limit = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
   if (!value || *value > limit) {
-    throw TextError{at, fmt::format("this is not a coordinate of axis '{}'; write a coordinate from 0 to {}",
+    throw TextError{at, fmt::format("axis '{}' cannot be compared with this; write a number from 0 to {}",
                                     mesh.axes[axis].name, limit)};
   }
   cursor.expect_end("write one comparison, as in tp < 3");

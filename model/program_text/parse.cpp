@@ -263,11 +263,10 @@ class DeclarationReader {
     const Node& written = fields.at("columns", "attention*4");
     const Extent columns = extent(written);
     if (columns.blocks != builder_.tensor(operand).columns.blocks) {
-      throw Wrong{
-          written.place,
-          fmt::format(
-              "attention has as many column blocks as its input, but input '{}' has {}; give both the same number",
-              builder_.tensor(operand).name, in_words(builder_.tensor(operand).columns, dimensions()))};
+      throw Wrong{written.place, fmt::format("the columns of attention are {}, but the columns of its input '{}' are "
+                                             "{}; make the numbers of blocks equal",
+                                             in_words(columns, dimensions()), builder_.tensor(operand).name,
+                                             in_words(builder_.tensor(operand).columns, dimensions()))};
     }
     return builder_.attention_tensor(name, operand, columns, boolean_of(fields.at("causal", "true")));
   }
@@ -311,7 +310,7 @@ class DeclarationReader {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
         throw Wrong{fields.find(key)->place,
-                    fmt::format("its definition gives {0} {1}; write {0}: {1} or remove {0}", key, must)};
+                    fmt::format("the tensor's definition gives {0} {1}; write {0}: {1} or remove {0}", key, must)};
       }
     };
     const Node* rows = fields.find("rows");

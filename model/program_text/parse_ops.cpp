@@ -174,7 +174,7 @@ class OpReader {
         throw Wrong{
             item.place,
             fmt::format(
-                "the keys are block rows 0 to {}, but these queries are {} to {}; give all keys that the queries see",
+                "the keys are block rows 0 to {}, but these queries are at {} to {}; choose a position within the keys",
                 keys.rows.blocks - 1, index.constant, index.constant + rows - 1)};
       }
       positions.push_back(index);
@@ -425,9 +425,10 @@ DimensionId one_block_of(const Node& node, const Names& names, std::span<const D
   const DimensionId id{named(node, names, "dimensions")};
   const Dimension& dimension = dimensions[position(id)];
   if (dimension.blocks != 1) {
-    throw Wrong{node.place,
-                fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one block",
-                            dimension.name, dimension.blocks)};
+    throw Wrong{
+        node.place,
+        fmt::format("attention needs a dimension of one block, but '{}' is cut into {}; use a dimension of one block",
+                    dimension.name, dimension.blocks)};
   }
   return id;
 }

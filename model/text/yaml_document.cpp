@@ -169,8 +169,8 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
       throw ConfigError(at_place(path, place, "a second document begins; keep one document per file"));
     }
   } catch (const YAML::Exception& error) {
-    throw ConfigError(
-        at_place(path, place_of(error.mark), fmt::format("not valid YAML ({}); correct it there", error.msg)));
+    throw ConfigError(at_place(path, place_of(error.mark),
+                               fmt::format("not valid YAML ({}); correct the mistake there or before it", error.msg)));
   }
   if (document.nodes[0].kind != YamlKind::map) {
     throw ConfigError(at_place(path, document.nodes[0].place, "the top level is not a map; write 'key: value' lines"));

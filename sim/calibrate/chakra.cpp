@@ -123,8 +123,7 @@ class ChakraCollector {
     } else if (is_known_operator(node.name())) {
       calls_[node.id()] = times_.add_call(work_of(call_of(node)), false);
     } else if (node.type() == proto::COMP_NODE && node.duration_micros() > 0 && !is_operator(node)) {
-      times_.add_unusable_kernel(span,
-                                 "computations without an operator's shapes: only those of a PyTorch run have them");
+      times_.add_unusable_kernel(span, "computations without operator shapes, which only traces of PyTorch runs have");
     }
   }
 
@@ -162,7 +161,7 @@ class ChakraCollector {
           fmt::format("kernels shorter than {} us, too short for times in whole microseconds", min_microseconds));
     } else if (has_communication_ && !has_starts_) {
       times_.add_unusable_kernel(kernel.span,
-                                 "kernels that communication may have slowed, because the trace has no start times");
+                                 "kernels that communication may have slowed, which only start times would show");
     } else {
       times_.add_kernel(calls_[*operation], kernel.span);
     }
@@ -199,8 +198,8 @@ bool is_chakra_trace(const fs::path& path) {
 Profile read_chakra(const fs::path& path) {
   if (is_chakra_json(path)) {
     throw ConfigError(
-        fmt::format("{}: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
-                    "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both",
+        fmt::format("{}: a PyTorch execution trace, which has no kernel times; give PyTorch's profiler "
+                    "trace of the same run, or the .et that chakra_trace_link and chakra_converter make from both",
                     path.string()));
   }
   const std::string bytes = read_file(path.string(), max_bytes);

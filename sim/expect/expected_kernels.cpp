@@ -50,8 +50,8 @@ std::vector<ExpectedKernelRow> expected_kernels(const Machine& machine, const Ke
   std::vector<ExpectedKernelRow> rows;
   for (const GemmSize& size : question.gemms) {
     if (!machine.accelerator.matrix_units[index_of(size.dtype)]) {
-      throw ConfigError(
-          fmt::format("--dtype: {} has no GEMMs in {}; use another dtype", machine.name, name_of(size.dtype)));
+      throw ConfigError(fmt::format("--dtype: {} does not support GEMMs in {}; use another dtype", machine.name,
+                                    name_of(size.dtype)));
     }
     const ExpectedKernel expected = expectation.gemm(size);
     rows.push_back({size, {}, expected.time, range_of(expected, question.false_alarms), expected.limit});

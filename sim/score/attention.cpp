@@ -30,7 +30,7 @@ struct PrefillCalls {
     const bool has_dtype = !row.has(columns.dtype) || dtype_in_table(row.text(columns.dtype));
     return has_dtype && machine.accelerator.supports(size.dtype)
                ? ""
-               : fmt::format("{} has no GEMMs in {}", machine.name,
+               : fmt::format("{} does not support GEMMs in {}", machine.name,
                              has_dtype ? std::string(name_of(size.dtype)) : with_escapes(row.text(columns.dtype)));
   }
   static std::string_view part(const AttentionSize& size) {

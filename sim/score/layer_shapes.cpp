@@ -117,7 +117,7 @@ class Layers {
     constexpr std::string_view part = "products";
     const bool is_early = is_early_ && machine.name == cublas_of_sarathi.machine;
     if (!machine.accelerator.supports(dtype_)) {
-      tally_.skip(fmt::format("{} has no GEMMs in {}", machine.name, name_of(dtype_)));
+      tally_.skip(fmt::format("{} does not support GEMMs in {}", machine.name, name_of(dtype_)));
     } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
       tally_.skip("used to fit the rate of the framework's library");
     } else {

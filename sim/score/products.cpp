@@ -48,7 +48,7 @@ GemmRow read_gemm_row(Row& row, const ProductColumns& columns, MachineColumn& ma
   if (known.machine == nullptr) {
     tally.skip(known.why_not);
   } else if (!dtype || !known.machine->accelerator.supports(*dtype)) {
-    tally.skip(fmt::format("{} has no GEMMs in {}", known.machine->name, with_escapes(word)));
+    tally.skip(fmt::format("{} does not support GEMMs in {}", known.machine->name, with_escapes(word)));
   } else {
     parsed.machine = known.machine;
   }
@@ -141,8 +141,8 @@ void score_best_products(const Table& table, Context& context, Tally& tally) {
   MachineColumn machines(context.machines);
   BestRates best;
   tally.result().remarks.push_back(fmt::format(
-      "Each row is the best rate that a search over shapes found, so it is compared with the best predicted rate if m, "
-      "n and k are among the first {} multiples of {}, an assumed range. The conversion to fp8, which frameworks "
+      "Each row is the best rate that a search over shapes found, so it is compared with the best rate predicted for "
+      "m, n and k among the first {} multiples of {}, an assumed range. The conversion to fp8, which frameworks "
       "include in their times, is left out.",
       search_steps, search_step));
   for (std::size_t i = 0; i < table.rows(); ++i) {

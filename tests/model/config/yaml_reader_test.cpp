@@ -184,9 +184,10 @@ TEST_F(YamlReader, AnchorsAliasesMergesAndTagsAreRefused) {
 
 TEST_F(YamlReader, TextThatIsNotYamlIsRefusedWithItsPlace) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5 us\n"),
-            "a.yaml:3:1: not valid YAML (end of map flow not found); correct it there");
-  EXPECT_EQ(mistakes("layers: 8\n\tlink: 1\n"),
-            "a.yaml:2:1: not valid YAML (illegal tab when looking for indentation); correct it there");
+            "a.yaml:3:1: not valid YAML (end of map flow not found); correct the mistake there or before it");
+  EXPECT_EQ(
+      mistakes("layers: 8\n\tlink: 1\n"),
+      "a.yaml:2:1: not valid YAML (illegal tab when looking for indentation); correct the mistake there or before it");
 }
 
 TEST_F(YamlReader, TheTopLevelIsOneMap) {

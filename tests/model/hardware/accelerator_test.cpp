@@ -35,7 +35,7 @@ TEST(Accelerator, AnUnsupportedDtypeListsTheSupportedOnes) {
     require_supported(accelerator, DType::fp32);
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "H100 SXM has no GEMMs in fp32; choose one of bf16, fp8");
+    EXPECT_STREQ(error.what(), "H100 SXM does not support GEMMs in fp32; choose one of bf16, fp8");
   }
 }
 

@@ -98,9 +98,11 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
       {"op: attention, batch: batch", "op: attention, batch: batches",
        "ring.yaml:19:35: 'batches' is not one of the dimensions; did you mean 'batch'?"},
       {"op: attention, batch: batch", "op: attention, batch: tokens",
-       "ring.yaml:19:35: attention takes a size from 'tokens', which is cut into 2 blocks; give it one block"},
+       "ring.yaml:19:35: attention needs a dimension of one block, but 'tokens' is cut into 2; use a dimension of one "
+       "block"},
       {"batch: batch, head: head, causal: true, dtype", "batch: batch, head: tokens, causal: true, dtype",
-       "ring.yaml:17:103: attention takes a size from 'tokens', which is cut into 2 blocks; give it one block"},
+       "ring.yaml:17:103: attention needs a dimension of one block, but 'tokens' is cut into 2; use a dimension of one "
+       "block"},
       {"out: \"out\"", "out: \"out[0]\"",
        "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
       {"causal: true, in: [", "causal: true, positions: [\"0\", \"1\"], in: [",
@@ -112,11 +114,11 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
       {"causal: true, in: [", "causal: true, positions: 0, in: [",
        "ring.yaml:19:79: expected a list, got a single value; write [a, b] or lines that begin with '-'"},
       {"causal: true, in: [", "causal: true, positions: [\"1\"], in: [",
-       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are 1 to 2; give all keys that the queries "
-       "see"},
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are at 1 to 2; choose a position within "
+       "the keys"},
       {"causal: true, in: [", "causal: true, positions: [\"-1\"], in: [",
-       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are -1 to 0; give all keys that the queries "
-       "see"},
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are at -1 to 0; choose a position within "
+       "the keys"},
       {"causal: true, in: [", "causal: true, positions: [\"pt\"], in: [",
        "ring.yaml:19:81: unknown axis 'pt'; did you mean 'tp'?"},
       {"in: [\"in\", \"in\"]", "in: [\"in\", \"in[0]\"]",
@@ -132,8 +134,8 @@ TEST(ScheduleTextMistakes, AreFoundInAttentionAndResiduals) {
       {"z: {residual: [y, y]}", "z: {residual: [y, qkv]}",
        "ring.yaml:8:21: 'y' and 'qkv' have different extents; make them equal"},
       {"y: {attention: qkv, columns: heads*1", "y: {attention: qkv, columns: tokens*2",
-       "ring.yaml:7:32: attention has as many column blocks as its input, but input 'qkv' has qkv*1; give both the "
-       "same number"},
+       "ring.yaml:7:32: the columns of attention are tokens*2, but the columns of its input 'qkv' are qkv*1; make "
+       "the numbers of blocks equal"},
   };
   for (const Mistake& mistake : mistakes) {
     EXPECT_EQ(text_refusal(replaced(std::string{attending}, mistake.right, mistake.wrong)), mistake.message)
@@ -159,10 +161,10 @@ TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
       {"name: two-step ring", "name: &a x",
        "ring.yaml:2:7: anchors and aliases are not supported; write the value in full"},
       {"name: two-step ring", "name: *a",
-       "ring.yaml:2:7: not valid YAML (the referenced anchor is not defined); correct it there"},
+       "ring.yaml:2:7: not valid YAML (the referenced anchor is not defined); correct the mistake there or before it"},
       {"name: two-step ring", "name: !!str x", "ring.yaml:2:7: tags such as !!int are not supported; remove the tag"},
       {"name: two-step ring", "name: [a",
-       "ring.yaml:3:5: not valid YAML (end of sequence flow not found); correct it there"},
+       "ring.yaml:3:5: not valid YAML (end of sequence flow not found); correct the mistake there or before it"},
       {"name: two-step ring", "name: a\n---\nb: c",
        "ring.yaml:4:1: a second document begins; keep one document per file"},
       {"mesh: {tp: 4}", "mesh: {}", "ring.yaml:3:7: a mesh has 1 to 3 axes, not 0; write them as in {node: 2, tp: 8}"},
@@ -176,7 +178,8 @@ TEST(ScheduleTextMistakes, AreFoundInTheHeader) {
       {"mesh: {tp: 4}", "mesh: {node: 2048, tp: 1024}",
        "ring.yaml:3:7: the mesh has 2097152 ranks; choose at most 1048576"},
       {"mesh: {tp: 4}", "mesh: {t-p: 4}",
-       "ring.yaml:3:8: 't-p' is not a name; write letters, digits, '_' and '.', a letter first, at most 100"},
+       "ring.yaml:3:8: 't-p' is not a valid name; write at most 100 letters, digits, '_' and '.', beginning with a "
+       "letter or '_'"},
       {"mesh: {tp: 4}", "mesh: {tp: 04}", "ring.yaml:3:12: '04' is not a whole number from 1 to 1048576; write one"},
       {"schema: commfuse.schedule/1", "name: x",
        "ring.yaml:2:1: key 'name' was already given on line 1; keep one of them"},
@@ -239,7 +242,7 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
        "gelu, norm, "
        "residual"},
       {"y: {product: [x, w]}", "y: {product: [x, w], rows: tokens*2}",
-       "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or remove rows"},
+       "ring.yaml:8:30: the tensor's definition gives rows tokens*4; write rows: tokens*4 or remove rows"},
       {"y: {product: [x, w]}", "y: {product: [x, w], transpose_a: true}",
        "ring.yaml:8:20: 'w' has rows hidden*1, but 'x' has rows tokens*4; make them equal"},
       {"y: {product: [x, w]}", "y: {product: [x, w], transpose_b: true}",
@@ -247,7 +250,7 @@ TEST(ScheduleTextMistakes, AreFoundInDimensionsTensorsAndBuffers) {
       {"y: {product: [x, w]}", "y: {gelu: x, transpose_b: true}",
        "ring.yaml:8:29: only a product can transpose its factors; remove transpose_b"},
       {"y: {product: [x, w]}", "y: {product: [x, w], dtype: fp16}",
-       "ring.yaml:8:31: its definition gives dtype bf16; write dtype: bf16 or remove dtype"},
+       "ring.yaml:8:31: the tensor's definition gives dtype bf16; write dtype: bf16 or remove dtype"},
       {"y: {product: [x, w]}", "y: {product: [y, w]}",
        "ring.yaml:8:17: 'y' is not one of the tensors above; known tensors above: w, x"},
       {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is not one of the roles; did you mean 'input'?"},
@@ -349,7 +352,7 @@ TEST(ScheduleTextMistakes, AreFoundInLanesAndPurposes) {
 TEST(ScheduleTextMistakes, AreFoundInConditions) {
   expect_messages({
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
-       "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write a coordinate from 0 to 4"},
+       "ring.yaml:23:60: axis 'tp' cannot be compared with this; write a number from 0 to 4"},
       {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
        "ring.yaml:23:58: expected a relation, got '~'; write =, !=, < or >="},
       {"shift: 1,", "shift: 1, where: \"tp <= 2\",", "ring.yaml:23:58: unknown relation '<='; write =, !=, < or >="},
@@ -451,7 +454,7 @@ TEST(ScheduleTextMistakes, IncludeStackedRegionsThatDoNotFit) {
   });
 }
 
-TEST(ScheduleTextMistakes, InsideRegionsPointAtTheCharacter) {
+TEST(ScheduleTextMistakes, AreReportedAtTheirCharacterInARegion) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[(tp+1)]\"",
        "ring.yaml:24:60: expected '%', got ']'; wrap the coordinate, as in (tp+1)%4"},
@@ -499,16 +502,16 @@ TEST(ScheduleTextMistakes, IncludeNumbersOutOfRangeInRegions) {
        "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"out: \"out[tp]\"", "out: \"out[tp, 0 +: 2]\"", "ring.yaml:24:63: 'out' has 1 block column, not 2; write 1"},
       {"out: \"out[tp]\"", "out: \"out[4]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region is at block row 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[-1]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes -1; stay inside the buffer"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region is at block row -1; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region takes 3 to 4; stay inside the buffer"},
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, but this region is at block rows 3 to 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
-       "ring.yaml:24:57: 'out' has only block column 0, but this region takes 1; stay inside the buffer"},
+       "ring.yaml:24:57: 'out' has only block column 0, but this region is at block column 1; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[99999999999]\"", "ring.yaml:24:54: number too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
-       "ring.yaml:24:49: 'out' has block rows 0 to 3, but this region takes 4; stay inside the buffer"},
+       "ring.yaml:24:49: 'out' has block rows 0 to 3, but this region is at block row 4; stay inside the buffer"},
       {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"", "ring.yaml:24:54: number too large; the limit is 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
        "ring.yaml:24:54: index too large; the limit is 268435456"},
@@ -573,7 +576,7 @@ struct Dice {
 };
 
 // A user may write anything. The result is a program that reads back, or a message, but never an abort.
-TEST(ScheduleTextMistakes, ADamagedFileCausesOnlyAMessage) {
+TEST(ScheduleTextMistakes, ADamagedFileIsParsedOrRefused) {
   constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
   Dice dice;
   int accepted = 0;
@@ -632,7 +635,7 @@ TEST(ScheduleTextMistakes, AGemmOfVeryManyBlocksIsRefusedBeforeTheProof) {
             std::string::npos);
 }
 
-TEST(ScheduleTextMistakes, ATruncatedFileCausesOnlyAMessage) {
+TEST(ScheduleTextMistakes, ATruncatedFileIsParsedOrRefused) {
   for (std::size_t length = 0; length < ring_text.size(); ++length) {
     EXPECT_NE(text_refusal(ring_text.substr(0, length)), "") << length;
   }

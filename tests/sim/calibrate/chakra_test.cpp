@@ -109,12 +109,12 @@ TEST(Chakra, OnlyStartTimesShowWhichOpsCommunicationSlowed) {
       (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "
                 "of PyTorch's profiler (75% of the kernel time)",
                 1},
-               {"kernels that communication may have slowed, because the trace has no start times (25% of the "
+               {"kernels that communication may have slowed, which only start times would show (25% of the "
                 "kernel time)",
                 1}}));
 }
 
-TEST(Chakra, ComputationsWithoutShapesAreNamed) {
+TEST(Chakra, ComputationsWithoutShapesAreSkippedWithAReason) {
   const OwnFolder folder;
   proto::Node unnumbered;
   unnumbered.set_name("COMP_NODE_layer");
@@ -123,7 +123,7 @@ TEST(Chakra, ComputationsWithoutShapesAreNamed) {
   proto::GlobalMetadata global;
   global.set_version("0.0.4");
   EXPECT_EQ(chakra_profile(message(global) + message(unnumbered)).skipped,
-            (Skipped{{"computations without an operator's shapes: only those of a PyTorch run have them (100% of the "
+            (Skipped{{"computations without operator shapes, which only traces of PyTorch runs have (100% of the "
                       "kernel time)",
                       1}}));
   EXPECT_TRUE(is_chakra_trace("a.0.et"));
@@ -138,8 +138,8 @@ TEST(Chakra, PredictionsTruncatedTracesAndJsonAreErrors) {
       error_of(whole.substr(0, whole.size() - 5)),
       fmt::format("a.0.et: the data at byte {} is not a node of a Chakra trace; convert it again", metadata().size()));
   EXPECT_EQ(error_of(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
-            "a.0.et: a PyTorch execution trace, which has no kernel times; give the trace of PyTorch's "
-            "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both");
+            "a.0.et: a PyTorch execution trace, which has no kernel times; give PyTorch's profiler "
+            "trace of the same run, or the .et that chakra_trace_link and chakra_converter make from both");
   for (const char* text : {"m,n,k\n1,2,3\n", "\n\n# nccl-tests\n", "", "{}", "SQLite format 3"}) {
     std::ofstream("b") << text;
     EXPECT_FALSE(is_chakra_trace("b")) << text;

@@ -196,7 +196,7 @@ TEST(Score, SkipsAndCountsUnsupportedRows) {
   ASSERT_EQ(score.skipped.size(), 2U);
   EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Wafer 3'");
   EXPECT_EQ(score.skipped[0].rows, 2);
-  EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no GEMMs in int4");
+  EXPECT_EQ(score.skipped[1].reason, "h100-sxm does not support GEMMs in int4");
 }
 
 TEST(Score, AMissingDtypeIsAFaultAndAnUnknownOneIsEscaped) {
@@ -204,7 +204,7 @@ TEST(Score, AMissingDtypeIsAFaultAndAnUnknownOneIsEscaped) {
   ASSERT_EQ(score.faults.size(), 1U);
   EXPECT_EQ(score.faults[0].reason, "dtype is missing");
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "h100-sxm has no GEMMs in \\x1b[31m");
+  EXPECT_EQ(score.skipped[0].reason, "h100-sxm does not support GEMMs in \\x1b[31m");
   const TableScore kernels = score_text("hw,op,tp,m,n,k,median_us\nh100,\x1b[31m,2,4096,,,40\n", "x.csv", {});
   ASSERT_EQ(kernels.skipped.size(), 1U);
   EXPECT_EQ(kernels.skipped[0].reason, "the table does not state what \\x1b[31m moves");
