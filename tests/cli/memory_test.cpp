@@ -86,7 +86,7 @@ TEST(Memory, WarningIsTheFirstLineOfATrainingStep) {
       "--strategy serial --micro-batch 8");
   ASSERT_EQ(table.code, 0) << table.err;
   EXPECT_TRUE(begins(table.out)) << table.out;
-  EXPECT_NE(first_sentence(table.out).find("has 80.00 GB, so use more GPUs, ZeRO, recomputation or a smaller"),
+  EXPECT_NE(first_sentence(table.out).find("has 80.00 GB per GPU, so use more GPUs, ZeRO, recomputation or a smaller"),
             std::string::npos)
       << table.out;
 }
