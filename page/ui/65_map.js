@@ -247,8 +247,7 @@ class WinnersMap {
       const resultAt = (value) => this.known({ [key]: String(value) });
       const find = (side) => {
         const differing = side.filter((value) => resultAt(value)?.name && resultAt(value).pay !== current.pay);
-        // The nearest other verdict, then the nearest that differs from both, for example "too close to call", then the
-        // opposite.
+        // The nearest other verdict, then the nearest that differs from both.
         const clear = differing.find((value) => resultAt(value).pay !== resultAt(differing[0]).pay);
         return [...differing.slice(0, 1), ...(clear === undefined ? [] : [clear])];
       };

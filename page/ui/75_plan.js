@@ -12,8 +12,7 @@ const PLAN_FIELDS = [
 Object.assign(CONTROL_NAMES, Object.fromEntries(PLAN_FIELDS));
 const PLAN_NEEDS = { tokens: "2T", gpus: "h100", price: "2.80" };
 
-/// Returns what is wrong with the input, in the words of the form; a plan would refuse it in the words of the command
-/// line. Returns "" for valid input.
+/// Returns what is wrong with the input, in the words of the form; "" for valid input.
 function planMistake(texts) {
   const missing = Object.entries(PLAN_NEEDS).filter(([key]) => texts[key] === "");
   const match = /^([\d,]+)(?![\d,])\s*(?:[x\u00d7]\s*)?(\S.*)$/i.exec(texts.gpus);
