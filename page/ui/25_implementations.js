@@ -72,7 +72,7 @@ function shareOf(text, otherwise) {
 /// Smaller differences are ties.
 const winDifference = () => shareOf(setting("verdict.difference"), 0.02);
 
-const requiredProbability = () => shareOf(setting("verdict.probability"), 0.8);
+const minCertainty = () => shareOf(setting("verdict.probability"), 0.8);
 
 const tieWords = () => `, and ${Number((100 * winDifference()).toPrecision(3))}% or less is a tie`;
 
@@ -81,7 +81,7 @@ const tieWords = () => `, and ${Number((100 * winDifference()).toPrecision(3))}%
 function deployedOf(rows, serial) {
   const real = rows.filter(isImplementation);
   const pays = (row) =>
-    ran(row) && timeOf(serial) / timeOf(row) - 1 > winDifference() && (row.beats_serial ?? 1) >= requiredProbability();
+    ran(row) && timeOf(serial) / timeOf(row) - 1 > winDifference() && (row.beats_serial ?? 1) >= minCertainty();
   return fastestOf(real.filter(pays)) ?? fastestOf(real);
 }
 
@@ -98,7 +98,7 @@ function recommendationOf(rows) {
   const certainty = typeof faster === "number" ? (times < 1 ? faster : 1 - faster) : null;
   const clear =
     Math.max(times, 1 / times) - 1 > winDifference() &&
-    (certainty ?? 1) >= requiredProbability();
+    (certainty ?? 1) >= minCertainty();
   const isSingle = rows.filter(isImplementation).length === 1;
   const fastest = fastestOf(rows.filter(isImplementation));
   return { have, fastest, serial, times, certainty, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
@@ -108,7 +108,7 @@ function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
   // The difference is small, but certain.
-  const isTie = pay === "unclear" && (certainty ?? 1) >= requiredProbability();
+  const isTie = pay === "unclear" && (certainty ?? 1) >= minCertainty();
   const surely = isTie ? tieWords() : certainty === null ? "" : ` (${pay === "unclear" ? "only " : ""}${sure(certainty)} ${what})`;
   const leads = {
     pays: "Overlap pays with kernels you can get",

@@ -18,7 +18,7 @@ const bestOf = (rows) => recommendationOf(rows)?.have ?? fastestOf(rows);
 function verdictsOf(rows) {
   const best = fastestOf(rows);
   const isNear = (row) => timeOf(row) / timeOf(best) - 1 <= winDifference();
-  const isUnsure = ({ win_probability: p }) => typeof p === "number" && p <= 0.5 && 1 - p < requiredProbability();
+  const isUnsure = ({ win_probability: p }) => typeof p === "number" && p <= 0.5 && 1 - p < minCertainty();
   const front = best ? rows.filter((row) => ran(row) && (row === best || isNear(row) || isUnsure(row))) : [];
   return rows.map((row) => {
     if (row.verdict !== undefined) {
@@ -78,7 +78,7 @@ function headlineOf(rows) {
     return `Even with ideal kernels overlap does not pay: ${base.strategy} ${wins ? "wins" : "is the fastest"}${surely}.`;
   }
   if (pay === "unclear") {
-    const doubt = p !== null && 1 - p < requiredProbability() ? ` (only ${sure(1 - p)} to beat ${base.strategy})` : tieWords();
+    const doubt = p !== null && 1 - p < minCertainty() ? ` (only ${sure(1 - p)} to beat ${base.strategy})` : tieWords();
     return best === base
       ? `With ideal kernels it is too close to call: ${base.strategy} is among the fastest.`
       : `With ideal kernels it is too close to call: ${best.strategy} takes ${less} less time than ${base.strategy}${doubt}.`;

@@ -168,7 +168,7 @@ class WinnersMap {
     const entries = MAP_LEGEND.filter(([pay]) => used.has(pay)).map(([pay, look, words]) =>
       element("li", { "data-pay": pay }, element("span", { class: `swatch ${look}`, "aria-hidden": "true" }), words),
     );
-    const named = withImplementations(live.rows ?? []) ? "the fastest implementation that clearly beats serial, or serial where overlap does not pay" : "the fastest schedule";
+    const named = withImplementations(live.rows ?? []) ? "the fastest implementation that clearly beats serial, or serial if none does" : "the fastest schedule";
     this.place.replaceChildren(
       element(
         "p",
