@@ -31,10 +31,22 @@ void lab(benchmark::State& state, const Workload& workload) {
   std::vector<double> mib;
   const std::string simulator = COMMFUSE_BIN_DIR "/commfuse-sim";
   for (auto _ : state) {
-    const Usage usage = usage_of(
-        {simulator, "run", fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file), "--ranks",
-         std::to_string(state.range(0)), "--evaluator", workload.evaluator, "--symmetry", workload.symmetry, "--jitter",
-         workload.samples > 1 ? "default" : "none", "--samples", std::to_string(workload.samples)});
+    std::vector<std::string> words{simulator,
+                                   "run",
+                                   fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file),
+                                   "--ranks",
+                                   std::to_string(state.range(0)),
+                                   "--evaluator",
+                                   workload.evaluator,
+                                   "--symmetry",
+                                   workload.symmetry,
+                                   "--jitter",
+                                   "none"};
+    if (workload.samples > 1) {
+      words.back() = "default";
+      words.insert(words.end(), {"--samples", std::to_string(workload.samples)});
+    }
+    const Usage usage = usage_of(words);
     seconds.push_back(usage.seconds);
     mib.push_back(usage.mib);
     state.SetIterationTime(usage.seconds);
