@@ -165,10 +165,10 @@ class IndexReader {
   Index index_;
 };
 
-/// Returns "block rows 0 to 3", or "only block row 0".
-std::string blocks_in_words(std::int32_t blocks, std::string_view direction) {
-  return blocks == 1 ? fmt::format("only block {} 0", direction.substr(0, direction.size() - 1))
-                     : fmt::format("block {} 0 to {}", direction, blocks - 1);
+/// Returns "block rows 3 to 4", or "block row 3" if there is only one.
+std::string blocks_in_words(std::string_view direction, std::int64_t first, std::int64_t count) {
+  return count == 1 ? fmt::format("block {} {}", direction.substr(0, direction.size() - 1), first)
+                    : fmt::format("block {} {} to {}", direction, first, first + count - 1);
 }
 
 /// Reads a run of block rows or block columns of a buffer: "2*tp +: 2". `direction` is "rows" or "columns".
@@ -193,12 +193,9 @@ std::pair<Index, std::int32_t> read_span(Cursor& cursor, const Surroundings& aro
   }
   const bool constant = first.terms == Index{}.terms;
   if (constant && (first.constant < 0 || first.constant + count > blocks)) {
-    const std::string_view singular = direction.substr(0, direction.size() - 1);
-    const std::string at = count == 1
-                               ? fmt::format("{} {}", singular, first.constant)
-                               : fmt::format("{} {} to {}", direction, first.constant, first.constant + count - 1);
-    throw TextError{begin, fmt::format("'{}' has {}, but this region is at block {}; stay inside the buffer",
-                                       buffer.name, blocks_in_words(blocks, direction), at)};
+    throw TextError{begin, fmt::format("'{}' has {}{}, but this region is at {}; stay inside the buffer", buffer.name,
+                                       blocks == 1 ? "only " : "", blocks_in_words(direction, 0, blocks),
+                                       blocks_in_words(direction, first.constant, count))};
   }
   return {first, static_cast<std::int32_t>(count)};
 }

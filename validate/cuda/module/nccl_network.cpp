@@ -49,7 +49,7 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
   return {.header = NCCL_VERSION_CODE, .library = nccl.version()};
 }
 
-// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks; NCCL's threads read the environment only meanwhile
+// NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks; only then do NCCL's threads read the environment
 
 /// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
 /// already has another value.
