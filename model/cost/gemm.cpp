@@ -117,6 +117,9 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
 /// is within 5.3 percentage points of that.
 double conversion_seconds(const Accelerator& accelerator, const GemmParameters& parameters, const GemmSize& size,
                           double rate) {
+  if (!size.converts) {
+    return 0.0;
+  }
   const std::int64_t rows = size.m * size.groups;
   const double converted = bytes(rows, size.k, size.dtype);
   const double between = converted + bytes(rows, size.k, DType::bf16);
@@ -124,6 +127,13 @@ double conversion_seconds(const Accelerator& accelerator, const GemmParameters& 
   const double kept = between <= cache ? 1.0 : (cache / between) * (cache / between);
   const double cost = kept * parameters.cached_conversion_cost.value + (1.0 - kept);
   return parameters.conversion_passes.value * cost * converted / rate;
+}
+
+/// Returns the fixed time of a GEMM. That of fp8 contains the calls of the conversion.
+Duration ramp_of(const Accelerator& accelerator, const GemmSize& size) {
+  const Duration fitted = accelerator.matrix_unit(size.dtype).gemm.ramp.value;
+  const bool has_calls_of_conversion = size.dtype == DType::fp8 && !size.converts && accelerator.supports(DType::bf16);
+  return has_calls_of_conversion ? std::min(fitted, accelerator.matrix_unit(DType::bf16).gemm.ramp.value) : fitted;
 }
 
 /// Returns the shortest time that the chip's power limit allows: the rate falls from `burst_efficiency` of the peak to
@@ -305,7 +315,7 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
   }
   const double conversion = conversion_seconds(accelerator, parameters, size, rate);
   const double total =
-      conversion + choice_factor(accelerator, unit, size) * (to_seconds(parameters.ramp.value) + shortest);
+      conversion + choice_factor(accelerator, unit, size) * (to_seconds(ramp_of(accelerator, size)) + shortest);
   estimate.time = std::max(accelerator.kernel_floor.value, op_time(total, "a matrix product"));
   return estimate;
 }

@@ -478,8 +478,9 @@ void mark_launch(const Accelerator& accelerator, Launch launch, const Mark& mark
   }
 }
 
+/// Marks what a GEMM depends on whose activations are converted if the parameters of its dtype include that.
 template <class Mark>
-void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
+void mark_gemm(const Accelerator& accelerator, DType dtype, bool converts, const Mark& mark) {
   const auto& unit = accelerator.matrix_unit(dtype);
   const GemmParameters& parameters = unit.gemm;  // no structured binding, because clang 14 cannot use it in a lambda
   mark(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
@@ -490,13 +491,16 @@ void mark_gemm(const Accelerator& accelerator, DType dtype, const Mark& mark) {
     const bool is_of_kept_outputs =
         address == &parameters.resident_output_share || address == &parameters.cached_output_cost;
     const bool is_of_conversion = address == &conversion || address == &parameters.cached_conversion_cost;
-    const bool is_unused = (is_of_conversion && conversion.value == 0.0) ||
+    const bool is_unused = (is_of_conversion && (!converts || conversion.value == 0.0)) ||
                            (is_of_kept_outputs && parameters.resident_output_share.value == 0.0) ||
                            (address == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
     if (!is_of_benchmarks && !is_unused) {
       mark(parameter);
     }
   });
+  if (dtype == DType::fp8 && !converts && accelerator.supports(DType::bf16)) {
+    mark(accelerator.matrix_unit(DType::bf16).gemm.ramp);
+  }
 }
 
 template <class Mark>
@@ -862,13 +866,13 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
         mark(machine.network->nominal_rate);
       }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), mark);
+      mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), options.gemm_dtype.has_value(), mark);
       if (options.experts.count > 0) {
         mark_traffic(accelerator, mark);
       }
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
-      mark_gemm(accelerator, core->dtype, mark);
+      mark_gemm(accelerator, core->dtype, true, mark);
       mark(accelerator.memory_bound_efficiency);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       mark(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,

@@ -17,13 +17,15 @@ GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes) {
           .k = sizes.elements(gemm.k),
           .dtype = gemm.dtype,
           .out = gemm.out,
-          .accumulate = gemm.accumulate};
+          .accumulate = gemm.accumulate,
+          .converts = false};
 }
 
 GemmSize with_factors(GemmSize size, const std::optional<DType>& factors) {
   if (factors) {
     size.out = size.out.value_or(size.dtype);
     size.dtype = *factors;
+    size.converts = true;
   }
   return size;
 }

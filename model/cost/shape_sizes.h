@@ -11,10 +11,12 @@
 
 namespace commfuse {
 
-/// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero.
+/// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero. The activations
+/// have the dtype of the factors, so they are not converted.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
-/// Returns the size with factors of another dtype, if one is given; the output keeps its dtype.
+/// Returns the size with factors of another dtype, if one is given, into which the activations are converted; the
+/// output keeps its dtype.
 GemmSize with_factors(GemmSize size, const std::optional<DType>& factors);
 
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes);

@@ -250,9 +250,11 @@ class DeclarationReader {
                               spec.transpose_b ? "columns" : "rows", in_words(matched, dimensions()), left.name,
                               spec.transpose_a ? "rows" : "columns", in_words(contracted, dimensions()))};
     }
+    // GEMMs add up in fp32, so sums may keep it, and the output of fp8 factors may have any dtype.
+    const bool is_narrow = left.dtype == DType::fp8 || right.dtype == DType::fp8;
     const Node* dtype = fields.find("dtype");
-    if (dtype != nullptr && dtype_of(*dtype) == DType::fp32) {
-      spec.dtype = DType::fp32;
+    if (dtype != nullptr && (is_narrow || dtype_of(*dtype) == DType::fp32)) {
+      spec.dtype = dtype_of(*dtype);
     }
     return builder_.product_tensor(name, a, b, spec);
   }

@@ -69,8 +69,9 @@ void Assembly::map(const Mapping& mapping, const std::vector<Value>& arguments, 
   const Extent rows = builder_.buffer_of(arguments.front().buffer).rows;
   const TensorId tensor = builder_.function_tensor(mapping.name, mapping.function, arguments.front().tensor,
                                                    arguments.size() > 1 ? arguments[1].tensor : no_tensor);
+  const DType dtype = mapping.function == Function::residual ? sums() : options_.dtype;
   const BufferId buffer =
-      builder_.buffer(mapping.name, last ? BufferRole::output : BufferRole::scratch, rows, columns, options_.dtype);
+      builder_.buffer(mapping.name, last ? BufferRole::output : BufferRole::scratch, rows, columns, dtype);
   std::vector<Operand> inputs;
   for (const Value& value : arguments) {
     inputs.push_back({builder_.whole(value.buffer)});
@@ -84,8 +85,13 @@ void Assembly::map(const Mapping& mapping, const std::vector<Value>& arguments, 
                                     .inputs = static_cast<std::int32_t>(arguments.size()),
                                     .rows = rows,
                                     .columns = columns,
-                                    .dtype = options_.dtype});
+                                    .dtype = dtype});
   made_ = {tensor, buffer};
+}
+
+void Assembly::unfused_sum(GemmShape gemm) {
+  gemm.out = sums() == gemm.dtype ? std::nullopt : std::optional(sums());
+  builder_.unfused(gemm);
 }
 
 Stage Assembly::site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output) {

@@ -16,6 +16,10 @@ namespace commfuse {
 /// Dtype of gradients, whatever the dtype of their tensors.
 inline constexpr DType gradient_dtype = DType::fp32;
 
+/// Returns the dtype of sums over ranks, and of the residual stream to which they are added: NCCL, DeepGEMM and
+/// PyTorch's async TP exchange the partial sums of fp8 GEMMs in 16 bits.
+constexpr DType dtype_of_sums(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
+
 /// Assembly of a program. Every kind of site has its own file: assembly_*.cpp.
 class Assembly {
  public:
@@ -63,6 +67,8 @@ class Assembly {
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
   /// Makes the current value the output of the program, with rows and columns as for begin_with.
   void end_with(Index row, Index column);
+  /// Adds a GEMM whose output is summed over ranks as unfused work.
+  void unfused_sum(GemmShape gemm);
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);
   /// Adds one op over all rows; the unfused operator has the same op.
@@ -85,6 +91,7 @@ class Assembly {
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
   /// Returns the rank's place along its ring times `scale`, where its part of a tensor begins.
   [[nodiscard]] Index own_place(std::int32_t scale = 1) const { return axes_.place(builder_.mesh()) * scale; }
+  [[nodiscard]] DType sums() const { return dtype_of_sums(options_.dtype); }
   [[nodiscard]] Index own_rows() const { return own_place(cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 

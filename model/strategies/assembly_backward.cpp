@@ -54,16 +54,16 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
                          .held_rows = hidden,
                          .held_columns = own_columns,
                          .column = own_begin});
-  const TensorId dx = builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true});
-  const BufferId output = builder_.buffer(stage.name + ".dx", last ? BufferRole::output : BufferRole::scratch, shard(),
-                                          hidden, options_.dtype);
+  const TensorId dx =
+      builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true, .dtype = sums()});
+  const BufferId output =
+      builder_.buffer(stage.name + ".dx", last ? BufferRole::output : BufferRole::scratch, shard(), hidden, sums());
   const Value dw = gradient_of(stage, x, dy);
   Stage site = this->site(stage, dy.buffer, w.buffer, output);
   site.saved = x.buffer;
   site.gradient = dw.buffer;
   done_ = strategy_.ag_gemm_backward(site, options_);
-  builder_.unfused(
-      GemmShape{.m = tokens_, .n = hidden, .k = own_columns, .dtype = options_.dtype, .transpose_b = true});
+  unfused_sum({.m = tokens_, .n = hidden, .k = own_columns, .dtype = options_.dtype, .transpose_b = true});
   unfused_gradient(hidden, own_columns, tokens_);
   builder_.finally(builder_.whole(dw.buffer), dw.tensor, 0, own_begin);
   made_ = {dx, output};
@@ -100,7 +100,8 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
                          .held_rows = share,
                          .held_columns = hidden,
                          .row = own_row});
-  const TensorId dx = builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true});
+  const TensorId dx =
+      builder_.product_tensor(stage.name + ".dx", dy.tensor, w.tensor, {.transpose_b = true, .dtype = options_.dtype});
   const BufferId output = builder_.buffer(stage.name + ".dx", last ? BufferRole::output : BufferRole::scratch, tokens_,
                                           share, options_.dtype);
   const Value dw = gradient_of(stage, x, dy);

@@ -10,15 +10,16 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   const Extent own_columns{columns, stage.columns_per_rank};
   const Extent all_columns{columns, ranks_ * stage.columns_per_rank};
   if (made_.tensor == no_tensor) {
-    begin_with({builder_.input_tensor("x", tokens_, hidden, options_.dtype),
-                builder_.buffer("x", BufferRole::input, shard(), hidden, options_.dtype)},
+    const DType dtype = stage.norm ? sums() : options_.dtype;  // a norm reads the residual stream
+    begin_with({builder_.input_tensor("x", tokens_, hidden, dtype),
+                builder_.buffer("x", BufferRole::input, shard(), hidden, dtype)},
                own_rows(), 0);
   }
   if (stage.norm) {
     map({.function = Function::norm, .name = stage.name + ".norm"}, {made_}, hidden, false);
   }
   const TensorId w = builder_.input_tensor(stage.name + ".weight", hidden, all_columns, options_.dtype);
-  const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w);
+  const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w, {.dtype = options_.dtype});
   const BufferId weight =
       builder_.buffer(stage.name + ".weight", BufferRole::weight, hidden, own_columns, options_.dtype);
   const bool ends_here = last && !stage.activation;
@@ -49,15 +50,15 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
                0, own_place());
   }
   const TensorId w = builder_.input_tensor(stage.name + ".weight", {contraction, ranks_}, hidden, options_.dtype);
-  const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w);
+  const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w, {.dtype = sums()});
   const BufferId weight =
       builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, hidden, options_.dtype);
   const bool ends_here = last && !stage.residual;
-  const BufferId output = builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, shard(),
-                                          hidden, options_.dtype);
+  const BufferId output =
+      builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, shard(), hidden, sums());
   builder_.initially(builder_.whole(weight), w, own_place(), 0);
   done_ = strategy_.gemm_rs(site(stage, made_.buffer, weight, output), options_);
-  builder_.unfused(GemmShape{.m = tokens_, .n = hidden, .k = own_share, .dtype = options_.dtype});
+  unfused_sum({.m = tokens_, .n = hidden, .k = own_share, .dtype = options_.dtype});
   made_ = {y, output};
   if (stage.residual) {
     map({.function = Function::residual, .name = stage.name + ".residual"}, {made_, stream_}, hidden, last);

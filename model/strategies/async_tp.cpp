@@ -86,7 +86,7 @@ Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 /// Adds the GEMMs of all shards and the scatter of their results; `transposed`: the second factor is w^T.
-Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed) {
+Done scatter(const Stage& stage, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const auto multiply = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
@@ -118,7 +118,7 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
                                       .shift = step,
                                       .send = {slot},
                                       .receive = parts.back(),
-                                      .wire = options.dtype,
+                                      .wire = builder.buffer_of(stage.output).dtype,
                                       .waits = {produced}}));
   }
   // The rank's own GEMM is on the stream of the even steps.
@@ -128,13 +128,13 @@ Done scatter(const Stage& stage, const StrategyOptions& options, bool transposed
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
 }
 
-Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) { return scatter(stage, options, false); }
+Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions&) { return scatter(stage, false); }
 
 Done async_tp_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
     return backward_alone(stage);
   }
-  const Done scattered = scatter(stage, options, true);
+  const Done scattered = scatter(stage, true);
   const GatheredInput x = gather_input(stage, options, scattered);
   whole_gradient(stage, x.buffer, stage.input, x.complete);
   return scattered;

@@ -97,7 +97,7 @@ class DirectSum {
                                              .shift = step + 1,
                                              .send = {slot(step, part)},
                                              .receive = {stage_.rows_of(inbox_, step * stage_.cuts + part)},
-                                             .wire = options_.dtype,
+                                             .wire = builder_.buffer_of(stage_.output).dtype,
                                              .waits = lane_waited ? std::vector<OpId>{} : std::vector{product_}});
     sent_.push_back({exchange, lane});
   }

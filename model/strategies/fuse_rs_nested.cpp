@@ -60,7 +60,7 @@ class NestedSum {
     passed_ = builder_.exchange({.axis = stage_.axis,
                                  .send = {slot(sum_, step - 1)},
                                  .receive = {slot(sum_, step)},
-                                 .wire = options_.dtype,
+                                 .wire = builder_.buffer_of(stage_.output).dtype,
                                  .waits = waits});
   }
 
@@ -69,7 +69,7 @@ class NestedSum {
                                   .axis = *stage_.outer,
                                   .send = {slot(node_sum_, round - 1)},
                                   .receive = {slot(node_sum_, round)},
-                                  .wire = options_.dtype,
+                                  .wire = builder_.buffer_of(stage_.output).dtype,
                                   .waits = {last_add_}});
   }
 

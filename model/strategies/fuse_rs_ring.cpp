@@ -135,7 +135,7 @@ class RingSum {
                                                      .shift = way.shift,
                                                      .send = {sum(track, way, partial.distance + 1)},
                                                      .receive = {sum(track, way, partial.distance)},
-                                                     .wire = options_.dtype,
+                                                     .wire = stage_.builder.buffer_of(stage_.output).dtype,
                                                      .waits = {summed_[at(way)]}});
       flights.push_back({exchange, lane});
     });

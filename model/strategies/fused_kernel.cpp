@@ -62,8 +62,8 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   return {last};
 }
 
-Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  return partials_to_owners(stage, options, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
+Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions&) {
+  return partials_to_owners(stage, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
 }
 
 std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }

@@ -88,7 +88,7 @@ Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 /// Adds the loop that scatters partial products; `transposed`: the second factor is w^T.
-OpId scatter_loop(const Stage& stage, const StrategyOptions& options, bool transposed) {
+OpId scatter_loop(const Stage& stage, bool transposed) {
   ProgramBuilder& builder = stage.builder;
   const BufferId accumulator = stage.scratch("accumulator", 2, stage.output);
   const BufferId partial = stage.scratch("partial", 1, stage.output);
@@ -100,7 +100,7 @@ OpId scatter_loop(const Stage& stage, const StrategyOptions& options, bool trans
                                             .shift = 1,
                                             .send = {builder.rows_of(accumulator, step % 2)},
                                             .receive = {received},
-                                            .wire = options.dtype,
+                                            .wire = builder.buffer_of(stage.output).dtype,
                                             .waits = {ended}});
     builder.gemm({.a = {builder.rows_of(stage.input, along(builder.mesh(), stage.axis, -1 - step))},
                   .b = {builder.whole(stage.weight)},
@@ -115,8 +115,8 @@ OpId scatter_loop(const Stage& stage, const StrategyOptions& options, bool trans
   return ended;
 }
 
-Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  return stage.ranks == 1 ? multiply_alone(stage) : Done{scatter_loop(stage, options, false)};
+Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions&) {
+  return stage.ranks == 1 ? multiply_alone(stage) : Done{scatter_loop(stage, false)};
 }
 
 Done looped_einsum_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
@@ -124,7 +124,7 @@ Done looped_einsum_ag_gemm_backward(const Stage& stage, const StrategyOptions& o
     return backward_alone(stage);
   }
   ProgramBuilder& builder = stage.builder;
-  const OpId scattered = scatter_loop(stage, options, true);
+  const OpId scattered = scatter_loop(stage, true);
   if (options.regather == Regather::saved) {
     whole_gradient(stage, stage.saved, stage.input, {});
     return {scattered};

@@ -10,7 +10,8 @@ MlpBlock::MlpBlock(const Stage& stage) : stage_(stage) {
   const Extent activated = builder.buffer_of(stage.down).rows;
   up_ = builder.buffer(stage.name + ".up", BufferRole::scratch, input.rows, up, input.dtype);
   activated_ = builder.buffer(stage.name + ".activated", BufferRole::scratch, input.rows, activated, input.dtype);
-  partial_ = builder.buffer(stage.name + ".partial", BufferRole::scratch, input.rows, input.columns, input.dtype);
+  partial_ = builder.buffer(stage.name + ".partial", BufferRole::scratch, input.rows, input.columns,
+                            builder.buffer_of(stage.added).dtype);
 }
 
 OpId MlpBlock::activate(std::int32_t first, std::int32_t rows, const std::vector<OpId>& waits) const {

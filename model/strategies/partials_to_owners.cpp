@@ -3,7 +3,7 @@
 
 namespace commfuse {
 
-Done partials_to_owners(const Stage& stage, const StrategyOptions& options, const PartialsToOwners& how) {
+Done partials_to_owners(const Stage& stage, const PartialsToOwners& how) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t ranks = stage.ranks;
   const std::int32_t cuts = stage.cuts;
@@ -35,7 +35,7 @@ Done partials_to_owners(const Stage& stage, const StrategyOptions& options, cons
                                .shift = step + 1,
                                .send = {builder.rows_of(partial, step * cuts + block)},
                                .receive = {builder.rows_of(received, step * cuts + block)},
-                               .wire = options.dtype,
+                               .wire = builder.buffer_of(stage.output).dtype,
                                .waits = {computed}});
     }
     parts.push_back({builder.rows_of(received, step * cuts, cuts)});

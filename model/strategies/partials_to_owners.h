@@ -19,6 +19,6 @@ struct PartialsToOwners {
 /// Adds the schedule of a gemm_rs site, or the scatter of an ag_gemm_backward site: step i computes the partial product
 /// of shard r+1+i, block after block, the rank's own shard last, and sends each block by shift i+1. Every partial
 /// product has its own buffer.
-Done partials_to_owners(const Stage& stage, const StrategyOptions& options, const PartialsToOwners& how);
+Done partials_to_owners(const Stage& stage, const PartialsToOwners& how);
 
 }  // namespace commfuse

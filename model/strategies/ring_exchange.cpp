@@ -136,13 +136,13 @@ Done ring_exchange_ag_gemm_backward(const Stage& stage, const StrategyOptions& o
     return backward_alone(stage);
   }
   const GatheredInput x = gather_input(stage, options, {});
-  const Done scattered = partials_to_owners(stage, options, {.transfers = copy_lane, .transposed = true});
+  const Done scattered = partials_to_owners(stage, {.transfers = copy_lane, .transposed = true});
   whole_gradient(stage, x.buffer, stage.input, x.complete);
   return scattered;
 }
 
-Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  return partials_to_owners(stage, options, {.transfers = copy_lane});
+Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions&) {
+  return partials_to_owners(stage, {.transfers = copy_lane});
 }
 
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {

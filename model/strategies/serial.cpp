@@ -39,7 +39,7 @@ Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
                         .waits = {gather}})};
 }
 
-Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
   if (stage.ranks == 1) {
     return multiply_alone(stage);
   }
@@ -53,25 +53,25 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},
                               .out = {builder.whole(stage.output)},
-                              .wire = options.dtype,
+                              .wire = builder.buffer_of(stage.output).dtype,
                               .waits = {gemm}})};
 }
 
-Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {
+Done serial_mlp_ar(const Stage& stage, const StrategyOptions&) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const MlpBlock block(stage);
   if (stage.ranks == 1) {
     return block.alone();
   }
-  const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
+  const BufferId reduced = stage.scratch("reduced", tokens, stage.added);
   block.activate(0, tokens, stage.ready);
   const OpId multiplied = block.multiply(0, tokens);
   const OpId summed = builder.collective({.kind = CollectiveKind::all_reduce,
                                           .axis = stage.axis,
                                           .in = {block.partial(0, tokens)},
                                           .out = {builder.whole(reduced)},
-                                          .wire = options.dtype,
+                                          .wire = builder.buffer_of(reduced).dtype,
                                           .waits = {multiplied}});
   return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), {summed})};
 }

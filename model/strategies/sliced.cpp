@@ -103,20 +103,20 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                                 .axis = stage.axis,
                                 .in = slice(stage, partial, i),
                                 .out = {stage.rows_of(stage.output, i)},
-                                .wire = options.dtype,
+                                .wire = builder.buffer_of(stage.output).dtype,
                                 .waits = {gemm}})};
   }
   return done;
 }
 
-Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
+Done sliced_mlp_ar(const Stage& stage, const StrategyOptions&) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const MlpBlock block(stage);
   if (stage.ranks == 1) {
     return block.alone();
   }
-  const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
+  const BufferId reduced = stage.scratch("reduced", tokens, stage.added);
   block.activate(0, tokens, stage.ready);
   std::vector<OpId> summed;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
@@ -126,7 +126,7 @@ Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
                                   .axis = stage.axis,
                                   .in = {block.partial(first, stage.ranks)},
                                   .out = {builder.rows_of(reduced, first, stage.ranks)},
-                                  .wire = options.dtype,
+                                  .wire = builder.buffer_of(reduced).dtype,
                                   .waits = {multiplied}})};
   }
   return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), summed)};

@@ -29,7 +29,7 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
     return block.alone();
   }
-  const BufferId reduced = stage.scratch("reduced", halves, stage.output);
+  const BufferId reduced = stage.scratch("reduced", halves, stage.added);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
   // The previous block was split in the same way.
   const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);
@@ -43,7 +43,7 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
                                                .axis = stage.axis,
                                                .in = {block.partial(first, ranks)},
                                                .out = {own_rows},
-                                               .wire = options.dtype,
+                                               .wire = builder.buffer_of(reduced).dtype,
                                                .waits = {multiplied}});
     const Region normed_own = builder.rows_of(normed, half);
     const OpId ended = block.add_and_norm({LaneKind::aux, 0}, own_rows, along(builder.mesh(), stage.axis) + first,

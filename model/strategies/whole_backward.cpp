@@ -43,7 +43,7 @@ Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, 
                                              .axis = stage.axis,
                                              .in = {builder.whole(partial)},
                                              .out = {builder.whole(stage.output)},
-                                             .wire = options.dtype,
+                                             .wire = builder.buffer_of(stage.output).dtype,
                                              .waits = {gemm}});
   whole_gradient(stage, x.buffer, stage.input, overlapped ? x.complete : std::vector{scattered});
   return {scattered};

@@ -76,14 +76,19 @@ bool may_be_affected(const Program& program, const Point& point, const RaisedMac
   if (raised.affects == AffectedOps::anything) {
     return true;
   }
+  // The price of a GEMM with fp8 inputs may contain the ramp of bf16.
+  const auto reads = [&](DType gemm) {
+    const DType dtype = point.price.gemm_dtype.value_or(gemm);
+    return raised.dtype == dtype ||
+           (raised.dtype == DType::bf16 && dtype == DType::fp8 && !point.price.gemm_dtype.has_value());
+  };
   return std::ranges::any_of(program.shapes, [&](const Shape& shape) {
     const auto* gemm = std::get_if<GemmShape>(&shape);
     const auto* core = std::get_if<AttentionShape>(&shape);
     switch (raised.affects) {
       case AffectedOps::anything: return true;
       case AffectedOps::gemms:
-        return core != nullptr ? raised.dtype == core->dtype
-                               : gemm != nullptr && raised.dtype == point.price.gemm_dtype.value_or(gemm->dtype);
+        return core != nullptr ? raised.dtype == core->dtype : gemm != nullptr && reads(gemm->dtype);
       case AffectedOps::attention: return core != nullptr;
       case AffectedOps::decoding:
       case AffectedOps::experts:
