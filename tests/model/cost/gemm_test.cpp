@@ -195,6 +195,26 @@ TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
   EXPECT_EQ(conversion_time(4.0, 0.25, 0), Duration{4 * converted_bytes});
 }
 
+TEST(EstimateGemm, InputsInFp8NeedNoConversionAndNoneOfItsCalls) {
+  Accelerator accelerator = ten_sms();
+  bf16_of(accelerator).ramp.value = 2us;
+  accelerator.matrix_units[index_of(DType::fp8)] = accelerator.matrix_units[index_of(DType::bf16)];
+  GemmParameters& fp8 = accelerator.matrix_units[index_of(DType::fp8)]->gemm;
+  fp8.ramp.value = 12us;
+  fp8.conversion_passes.value = 3.0;
+  GemmSize size{.m = 1280, .n = 256, .k = 1024, .dtype = DType::fp8};
+  const Duration converting = estimate_gemm(accelerator, size, 10).time;
+  size.converts = false;
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{2'000'000 + 67'108'864});
+  EXPECT_GE(converting, Duration{12'000'000 + 67'108'864});
+  // A ramp below that of bf16 contains no such calls.
+  fp8.ramp.value = 1us;
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{1'000'000 + 67'108'864});
+  fp8.ramp.value = 12us;
+  accelerator.matrix_units[index_of(DType::bf16)].reset();
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{12'000'000 + 67'108'864});
+}
+
 TEST(EstimateGemm, TheRampIsAddedOnceAndTheFloorIsAMinimum) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->gemm.ramp.value = 2us;

@@ -233,6 +233,24 @@ TEST(Price, GemmsInFp8WriteTensorsOfTheProgramsDtype) {
   EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
 }
 
+TEST(Price, GemmsOfFp8TensorsConvertNothing) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::gate_up, 8, "serial", h100, {}, {.dtype = DType::fp8});
+  GemmSize gemm{.m = 32768, .n = 2 * 28672 / 8, .k = 8192, .dtype = DType::fp8, .converts = false};
+  gemm.run = flops_of(gemm);
+  EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
+  EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
+  gemm.converts = true;
+  EXPECT_LT(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
+}
+
+TEST(Price, SumsOfFp8LayersMoveAsMuchAsIn16Bits) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const Priced narrow(Scope::down, 8, "serial", h100, {}, {.dtype = DType::fp8});
+  const Priced wide(Scope::down, 8, "serial", h100, {}, {.dtype = DType::bf16});
+  EXPECT_EQ(narrow.costs.duration[1], wide.costs.duration[1]);
+}
+
 TEST(Price, AGradientSummedByShardIsReadAndWrittenInFp32EachTime) {
   const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});

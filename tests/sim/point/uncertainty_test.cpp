@@ -113,6 +113,22 @@ TEST(Uncertainty, IsTheSameWhenEveryParameterIsPricedAgain) {
   EXPECT_GT(compared, 200);
 }
 
+TEST(Uncertainty, OfFp8LayersIsTheSameWhenEveryParameterIsPricedAgain) {
+  for (const char* hardware : {"h100-sxm", "b300-sxm"}) {
+    Point point = point_with_all_errors(hardware);
+    point.dtype = DType::fp8;
+    Point all_repriced = point;
+    all_repriced.raised = affecting_anything(*point.raised);
+    for (const char* strategy : {"serial", "async_tp", "commfuse"}) {
+      StructureCache structures;
+      Predictor predictor(structures);
+      const Prediction prediction = predictor.predict(point, *find_strategy(strategy), {});
+      EXPECT_TRUE(same(predictor.uncertainty(point, prediction), predictor.uncertainty(all_repriced, prediction)))
+          << hardware << " " << strategy;
+    }
+  }
+}
+
 TEST(Uncertainty, IgnoresParametersThatAScheduleDoesNotUse) {
   const Point point = point_with_error_of("link.collective.rate");
   Simulated ring(point, "commfuse");
