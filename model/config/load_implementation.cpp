@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
-constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::mlp_ar};
+constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::gemm_ar, SiteKind::mlp_ar};
 
 /// Returns the noun for a value of a key: "site" for the key "sites".
 std::string_view noun_of(std::string_view key) { return key.substr(0, key.size() - (key.ends_with('s') ? 1 : 0)); }
@@ -117,9 +117,9 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
     const auto index = static_cast<std::size_t>(generation);
     ImplementedSites& sites = costs.generations[index];
     sites.name = name;
-    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = sites.mlp_ar.rate_share =
+    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = sites.gemm_ar.rate_share = sites.mlp_ar.rate_share =
         rate_share_of(transport, generation);
-    sites.gemm_rs.sums_in_switch = transport == Transport::multimem;
+    sites.gemm_rs.sums_in_switch = sites.gemm_ar.sums_in_switch = transport == Transport::multimem;
     read_described(all_generations, sites);
     if (std::optional<YamlMap> one_generation =
             measured_on ? measured_on->optional_map(name_of(generation)) : std::nullopt) {
@@ -150,10 +150,10 @@ void read_fitted(YamlMap map, Implementation& into) {
   for (const std::string& name : texts_of(map, "fit")) {
     const std::string site = name.substr(0, name.find('.'));
     const std::string leaf = name.substr(name.find('.') + 1);
-    if ((site != leaf && site != "ag_gemm" && site != "gemm_rs") ||
-        std::ranges::find(fittable, leaf) == fittable.end()) {
-      map.mistake("fit", fmt::format("unknown parameter {}; choose from {}, with the prefix ag_gemm. or gemm_rs. "
-                                     "for one kind of site",
+    const bool is_of_one_kind = site == "ag_gemm" || site == "gemm_rs" || site == "gemm_ar";
+    if ((site != leaf && !is_of_one_kind) || std::ranges::find(fittable, leaf) == fittable.end()) {
+      map.mistake("fit", fmt::format("unknown parameter {}; choose from {}, with the prefix ag_gemm., gemm_rs. or "
+                                     "gemm_ar. for one kind of site",
                                      in_quotes(name), fmt::join(fittable, ", ")));
     }
     if (std::ranges::find(into.fitted, name) != into.fitted.end()) {

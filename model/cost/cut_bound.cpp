@@ -12,6 +12,7 @@
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wire_loads.h"
 #include "model/program/matching.h"
+#include "model/program/work.h"
 
 namespace commfuse {
 
@@ -25,6 +26,14 @@ bool has_wires(const Machine& machine) { return machine.topology != nullptr && !
 bool is_on_a_switch(const Program& program, const Machine& machine) {
   return program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
          machine.group_collectives == nullptr;
+}
+
+/// Returns how often a transfer inside a kernel crosses the ports of a machine with one switch: less than once if the
+/// switch can add and spread the sums of an all-reduce more cheaply.
+double crossings_in_kernel(const Program& program, const Machine& machine) {
+  const bool has_sums = machine.link.collective.nccl != nullptr && machine.link.collective.nccl->nvls;
+  const int ranks = program.mesh.ranks();
+  return has_sums && ranks > 1 && reduces_all(program) ? std::min(1.0, crossings_with_switch_sums(ranks)) : 1.0;
 }
 
 bool is_in_kernel(const Program& program, const Op& op) { return program.lanes[op.lane].kind == LaneKind::kernel; }
@@ -183,9 +192,12 @@ void CutBound::add_ports(const Program& program, const Machine& machine) {
   const auto add = [&](bool inwards, const Op& op, Rank rank, double load) {
     loads[inwards ? 1 : 0][static_cast<std::size_t>(rank) * shapes + op.shape] += load;
   };
+  const double in_kernel = crossings_in_kernel(program, machine);
   const auto add_exchange = [&](const Op& op, const ExchangeShape& exchange, Rank rank) {
-    add(false, op, rank, 1.0);  // In a kernel too, the sender sends once while the receiver receives from all.
-    add(true, op, target_of(program, exchange, rank), 1.0);
+    // In a kernel too, the sender sends once while the receiver receives from all.
+    const double crossings = is_in_kernel(program, op) ? in_kernel : 1.0;
+    add(false, op, rank, crossings);
+    add(true, op, target_of(program, exchange, rank), crossings);
   };
   const auto add_collective = [&](const Op& op, const CollectiveShape& collective, Rank rank) {
     const Part part = part_of(program, collective, rank, machine.gpus_per_node);
@@ -247,13 +259,16 @@ double seconds_of(const Program& program, const CountedWires& wires, const Kerne
 
 }  // namespace
 
+double crossings_with_switch_sums(int ranks) { return (ranks + 1.0) / (2.0 * (ranks - 1.0)); }
+
 bool kernels_move(const Program& program) {
   return std::ranges::any_of(program.lanes, [](const Lane& lane) { return lane.kind == LaneKind::kernel; });
 }
 
 std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Machine& machine) {
   if (!has_wires(machine) || is_on_a_switch(program, machine)) {  // All transfers of a set pass one port.
-    return std::vector<double>(program.ops.size(), 1.0 / machine.link.nominal_rate.value.value);
+    return std::vector<double>(program.ops.size(),
+                               crossings_in_kernel(program, machine) / machine.link.nominal_rate.value.value);
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);

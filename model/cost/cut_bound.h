@@ -56,6 +56,10 @@ class CutBound {
   std::vector<Wire> wires_;
 };
 
+/// Returns how often an all-reduce whose sums the switch adds and spreads crosses a link, compared with transfers of
+/// partial and then complete sums between ranks: (N + 1) / N instead of 2 (N - 1) / N of its bytes.
+double crossings_with_switch_sums(int ranks);
+
 /// Returns true if data move inside kernels.
 bool kernels_move(const Program& program);
 

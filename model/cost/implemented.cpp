@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/cost/cut_bound.h"
 #include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
@@ -14,6 +15,7 @@
 #include "model/cost/price.h"
 #include "model/cost/shape_sizes.h"
 #include "model/math/functions.h"
+#include "model/program/work.h"
 
 namespace commfuse {
 
@@ -33,10 +35,11 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
 /// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered, and
-/// both from MLPs with an all-reduce.
+/// both from GEMMs and MLPs with an all-reduce.
 class Sides {
  public:
-  explicit Sides(const Program& program) : program_(program), normalizes_(has_switch_sums(program)) {
+  explicit Sides(const Program& program)
+      : program_(program), normalizes_(has_switch_sums(program)), reduces_all_(reduces_all(program)) {
     for (const Op& op : program.ops) {
       if (op.kind == OpKind::gemm && !is_partial(op)) {
         gathered_.insert(buffer_of(program, program.inputs_of(op).front()));
@@ -45,7 +48,10 @@ class Sides {
   }
 
   [[nodiscard]] const ImplementedSite& of(const Op& op, const ImplementedSites& sites) const {
-    return normalizes_ ? sites.mlp_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
+    if (normalizes_) {
+      return sites.mlp_ar;
+    }
+    return reduces_all_ ? sites.gemm_ar : scatters(op) ? sites.gemm_rs : sites.ag_gemm;
   }
 
  private:
@@ -65,6 +71,7 @@ class Sides {
 
   const Program& program_;
   bool normalizes_;
+  bool reduces_all_;
   std::set<BufferId> gathered_;
 };
 
@@ -108,12 +115,21 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
   return op_time(to_seconds(estimate_gemm(accelerator, kernel, accelerator.sms).time) * parts, "a GEMM of a shard");
 }
 
+/// Returns how often a transfer of partial or complete sums crosses its link, compared with a transfer between two
+/// ranks.
+double crossings_of(const Program& program, const ImplementedSite& site) {
+  const int ranks = program.mesh.ranks();
+  if (!site.sums_in_switch) {
+    return 1.0;
+  }
+  return reduces_all(program) ? crossings_with_switch_sums(ranks) : static_cast<double>(ranks) / (ranks - 1);
+}
+
 /// Returns the shortest time that the transport allows for a transfer to one of the other ranks.
-Duration transfer_time(Bytes bytes, int ranks, const ImplementedSite& site, const Link& link) {
+Duration transfer_time(Bytes bytes, double crossings, const ImplementedSite& site, const Link& link) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;
   const double rate = site.rate ? std::min(site.rate->value.value, share) : share;
-  const double crossing = site.sums_in_switch ? static_cast<double>(ranks) / (ranks - 1) : 1.0;
-  return op_time(crossing * static_cast<double>(bytes.count) / rate, "a transfer of an implementation");
+  return op_time(crossings * static_cast<double>(bytes.count) / rate, "a transfer of an implementation");
 }
 
 /// The GEMMs with which a call of an operator begins: the first op of each weight.
@@ -198,7 +214,7 @@ std::string_view in_words(Handicap handicap) {
 
 ImplementedSites without(ImplementedSites sites, Handicap handicap) {
   const ImplementedSite ideal;
-  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar}) {
+  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs, &sites.gemm_ar, &sites.mlp_ar}) {
     switch (handicap) {
       case Handicap::gemm:
         site->product_time = ideal.product_time;
@@ -227,7 +243,7 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 
 bool is_issued_from_python(const ImplementedSites& sites) {
   return std::ranges::any_of(
-      std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.mlp_ar},
+      std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.gemm_ar, &sites.mlp_ar},
       [](const ImplementedSite* site) { return site->host_per_call.value > 0 || site->host_per_step.value > 0; });
 }
 
@@ -322,7 +338,7 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
                 (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      const Duration least = transfer_time(load_of(*exchange, sizes), program.mesh.ranks(), site, machine.link);
+      const Duration least = transfer_time(load_of(*exchange, sizes), crossings_of(program, site), site, machine.link);
       for_each_price(costs, i, [&](Duration& price) { price = std::max(price, least) + site.per_step.value; });
     } else if (const auto* sum = std::get_if<ElementwiseShape>(&shape);
                sum != nullptr && op.purpose == Purpose::local && sum->function == Function::add) {

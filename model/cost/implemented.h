@@ -6,7 +6,8 @@
 //              part: the op's share of the time of its one whole kernel; own: its time if every shard were a separate
 //              GEMM
 //   transfer   the larger of the ideal time and bytes / min(rate, rate_share x nominal rate), plus per_step; if the
-//              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too
+//              switch adds the sums, bytes x N / (N - 1), because a rank's own share crosses its link too, and for an
+//              all-reduce bytes x (N + 1) / (2 (N - 1)), because the switch also sends complete sums to all ranks
 //   switch sum per_call + bytes x (N + 1) / N / min(rate, rate_share x nominal rate)
 //              an all-reduce: a link carries the whole tensor, and the rank's own share twice
 //   host       with launch eager, host_per_call and host_per_step calls beyond the schedule's ops, each eager_cost
@@ -55,6 +56,7 @@ struct ImplementedSites {
   std::string name;  ///< Name of the implementation.
   ImplementedSite ag_gemm;
   ImplementedSite gemm_rs;
+  ImplementedSite gemm_ar;
   /// An MLP, then one kernel for all-reduce, residual and norm, which sums in the switch: per_call and rate are those
   /// of this kernel, sms the SMs that it takes.
   ImplementedSite mlp_ar;
@@ -117,6 +119,7 @@ struct Described<ImplementedSites> {
   static constexpr std::tuple entries{
       entry("ag_gemm", &I::ag_gemm, "All-gather, then GEMM").optional(),
       entry("gemm_rs", &I::gemm_rs, "GEMM, then reduce-scatter").optional(),
+      entry("gemm_ar", &I::gemm_ar, "GEMM, then all-reduce").optional(),
       entry("mlp_ar", &I::mlp_ar, "MLP, then all-reduce, residual and norm in one kernel").optional(),
       entry("residual", &I::residual, "Remaining relative error of a time").optional().within(0.0, 2.0),
       entry("elsewhere", &I::elsewhere, "Remaining relative error on generations of GPUs without measurements")

@@ -150,4 +150,19 @@ std::vector<DType> product_dtypes(const Program& program) {
   return dtypes;
 }
 
+bool reduces_all(const Program& program) {
+  if (program.final.empty()) {
+    return false;
+  }
+  const auto is_whole = [&](const Extent& extent) {
+    return extent.blocks == program.dimensions[position(extent.dimension)].blocks;
+  };
+  const bool has_partial_sums = std::ranges::any_of(program.shapes, [&](const Shape& shape) {
+    const auto* gemm = std::get_if<GemmShape>(&shape);
+    return gemm != nullptr && !gemm->transpose_a && !is_whole(gemm->k);
+  });
+  const Buffer& result = program.buffers[position(program.final.front().here.buffer)];
+  return has_partial_sums && is_whole(result.rows) && is_whole(result.columns);
+}
+
 }  // namespace commfuse

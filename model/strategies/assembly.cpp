@@ -24,6 +24,7 @@ void Assembly::add(const OperationStage& stage, bool last) {
   switch (stage.kind) {
     case SiteKind::ag_gemm: add_ag_gemm(stage, last); break;
     case SiteKind::gemm_rs: add_gemm_rs(stage, last); break;
+    case SiteKind::gemm_ar: add_gemm_ar(stage, last); break;
     case SiteKind::mlp_ar: add_mlp_ar(stage, last); break;
     case SiteKind::ag_gemm_backward: add_ag_gemm_backward(stage, last); break;
     case SiteKind::gemm_rs_backward: add_gemm_rs_backward(stage, last); break;

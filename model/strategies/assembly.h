@@ -43,6 +43,7 @@ class Assembly {
 
   void add_ag_gemm(const OperationStage& stage, bool last);
   void add_gemm_rs(const OperationStage& stage, bool last);
+  void add_gemm_ar(const OperationStage& stage, bool last);
   void add_mlp_ar(const OperationStage& stage, bool last);
   void add_ag_gemm_backward(const OperationStage& stage, bool last);
   void add_gemm_rs_backward(const OperationStage& stage, bool last);
@@ -63,6 +64,8 @@ class Assembly {
     Index row, column;               // start of the part in the tensor
   };
   Value given(const Given& given);
+  /// Adds a GEMM whose weight is cut by rows, and whose sums the generator brings into `held` rows.
+  void add_row_parallel(const OperationStage& stage, Generator generator, Extent held, BufferRole role);
   /// Returns x^T dy in a new buffer.
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
   /// Makes the current value the output of the program, with rows and columns as for begin_with.

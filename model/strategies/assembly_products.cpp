@@ -40,7 +40,7 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   }
 }
 
-void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
+void Assembly::add_row_parallel(const OperationStage& stage, Generator generator, Extent held, BufferRole role) {
   const Extent hidden{builder_.dimension(stage.columns, 1), 1};
   const DimensionId contraction = builder_.dimension(stage.contraction, ranks_);
   const Extent own_share{contraction, 1};
@@ -53,19 +53,30 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
   const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w, {.dtype = sums()});
   const BufferId weight =
       builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, hidden, options_.dtype);
-  const bool ends_here = last && !stage.residual;
-  const BufferId output =
-      builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, shard(), hidden, sums());
+  const BufferId output = builder_.buffer(stage.name, role, held, hidden, sums());
   builder_.initially(builder_.whole(weight), w, own_place(), 0);
-  done_ = strategy_.gemm_rs(site(stage, made_.buffer, weight, output), options_);
+  done_ = generator(site(stage, made_.buffer, weight, output), options_);
   unfused_sum({.m = tokens_, .n = hidden, .k = own_share, .dtype = options_.dtype});
   made_ = {y, output};
+}
+
+void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
+  const bool ends_here = last && !stage.residual;
+  add_row_parallel(stage, strategy_.gemm_rs, shard(), ends_here ? BufferRole::output : BufferRole::scratch);
   if (stage.residual) {
+    const Extent hidden = builder_.buffer_of(made_.buffer).columns;
     map({.function = Function::residual, .name = stage.name + ".residual"}, {made_, stream_}, hidden, last);
     stream_ = made_;
   }
   if (last) {
     end_with(own_rows(), 0);
+  }
+}
+
+void Assembly::add_gemm_ar(const OperationStage& stage, bool last) {
+  add_row_parallel(stage, strategy_.gemm_ar, tokens_, last ? BufferRole::output : BufferRole::scratch);
+  if (last) {
+    end_with(0, 0);
   }
 }
 

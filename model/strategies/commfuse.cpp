@@ -88,6 +88,33 @@ Done gemm_rs(const Stage& stage, const StrategyOptions& options) {
   return options.form == Form::ring ? fuse_rs_ring(stage, options) : fuse_rs_direct(stage, options);
 }
 
+Done gemm_ar(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return gemm_rs(stage, options);
+  }
+  ProgramBuilder& builder = stage.builder;
+  Stage scattered = stage;
+  scattered.output = stage.scratch("sums", stage.cuts, stage.output);
+  Done done = gemm_rs(scattered, options);
+  const auto gather = [&](int axis, BufferId in, BufferId out) {
+    done = {builder.collective({.kind = CollectiveKind::all_gather,
+                                .axis = axis,
+                                .in = {builder.whole(in)},
+                                .out = {builder.whole(out)},
+                                .wire = builder.buffer_of(out).dtype,
+                                .waits = done})};
+  };
+  if (!stage.outer) {
+    gather(stage.axis, scattered.output, stage.output);
+    return done;
+  }
+  const std::int32_t inner = ShardAxes{.inner = stage.axis, .outer = {}}.ranks(builder.mesh());
+  const BufferId of_ring = stage.scratch("ring", inner * stage.cuts, stage.output);
+  gather(stage.axis, scattered.output, of_ring);
+  gather(*stage.outer, of_ring, stage.output);
+  return done;
+}
+
 std::int32_t cuts(const StrategyOptions& options) {
   const bool halves = options.form == Form::ring && options.inner == 1 && options.directions == Directions::halves;
   return parts(options) * (halves ? 2 : 1);
@@ -95,7 +122,7 @@ std::int32_t cuts(const StrategyOptions& options) {
 
 OptionSet relevant(SiteKind kind, const StrategyOptions& options) {
   const bool ring = options.form == Form::ring;
-  const bool sums = kind == SiteKind::gemm_rs;
+  const bool sums = kind == SiteKind::gemm_rs || kind == SiteKind::gemm_ar;
   OptionSet set{Option::form};
   if (ring) {
     set.add(Option::inner);
@@ -291,6 +318,7 @@ constexpr Strategy commfuse_strategy{
     .cuts = fused::cuts,
     .ag_gemm = fused::ag_gemm,
     .gemm_rs = fused::gemm_rs,
+    .gemm_ar = fused::gemm_ar,
     .ag_gemm_backward = fuse_ag_gemm_backward,
     .gemm_rs_backward = fuse_gemm_rs_backward,
     .gemm_a2a = fuse_gemm_a2a,

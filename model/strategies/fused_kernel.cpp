@@ -11,8 +11,12 @@
 //   gemm_rs   compute  |p[r+1]  :p[r+2]  :p[r+3]  :p[r]    |
 //             kernel    |-> r+1  |-> r+2  |-> r+3  |
 //
+//   gemm_ar   compute  |p[r+1]  :p[r+2]  :p[r+3]  :p[r]    :p[r+1]  :p[r+2]  :p[r+3]  :p[r]    |       m = 2: the
+//             kernel    |-> r+1  |-> r+2  |-> r+3   |-> all |-> r+1  |-> r+2  |-> r+3     |-> all    sum goes to all
+//
 // With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
-// and C for one rank.
+// and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete sums
+// of one block move under the next one; after the GEMM, those of the last block remain.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"
@@ -66,6 +70,85 @@ Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions&) {
   return partials_to_owners(stage, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
 }
 
+/// Passes blocks on in the order in which all ranks complete them: block 0 of every shard, then block 1, and so on.
+class FusedAllReduce {
+ public:
+  explicit FusedAllReduce(const Stage& stage)
+      : stage_(stage),
+        builder_(stage.builder),
+        partial_(stage.scratch("partial", stage.ranks * stage.cuts, stage.output)),
+        received_(stage.scratch("received", (stage.ranks - 1) * stage.cuts, stage.output)) {}
+
+  Done run() {
+    for (std::int32_t block = 0; block < stage_.cuts; ++block) {
+      for (std::int32_t step = 0; step < stage_.ranks; ++step) {
+        multiply(step, block);
+      }
+      add_up(block);
+      pass_on(block);
+    }
+    return {last_};
+  }
+
+ private:
+  [[nodiscard]] Region own_rows(std::int32_t block) const {
+    return builder_.rows_of(stage_.output, stage_.shard(0) + block);
+  }
+
+  /// Computes the part of the shard of the rank that is `step` + 1 ahead, and sends it there; the rank's own is last.
+  void multiply(std::int32_t step, std::int32_t block) {
+    const Region part = builder_.rows_of(partial_, step * stage_.cuts + block);
+    computed_ = builder_.gemm({.a = {builder_.rows_of(stage_.input, stage_.shard(step + 1) + block)},
+                               .b = {builder_.whole(stage_.weight)},
+                               .out = {part},
+                               .waits = step + block == 0 ? stage_.ready : std::vector<OpId>{},
+                               .kernel_rows = stage_.ranks * stage_.cuts});
+    if (step + 1 < stage_.ranks) {
+      builder_.exchange({.lane = in_kernel,
+                         .axis = stage_.axis,
+                         .shift = step + 1,
+                         .send = {part},
+                         .receive = {builder_.rows_of(received_, step * stage_.cuts + block)},
+                         .wire = builder_.buffer_of(stage_.output).dtype,
+                         .waits = {computed_}});
+    }
+  }
+
+  void add_up(std::int32_t block) {
+    std::vector<Operand> parts{{builder_.rows_of(partial_, (stage_.ranks - 1) * stage_.cuts + block)}};
+    for (std::int32_t step = 0; step + 1 < stage_.ranks; ++step) {
+      parts.push_back({builder_.rows_of(received_, step * stage_.cuts + block)});
+    }
+    builder_.elementwise({.lane = in_kernel,
+                          .function = Function::add,
+                          .inputs = parts,
+                          .out = {own_rows(block)},
+                          .waits = {computed_}});
+  }
+
+  void pass_on(std::int32_t block) {
+    for (std::int32_t step = 1; step < stage_.ranks; ++step) {
+      last_ = builder_.exchange({.lane = in_kernel,
+                                 .axis = stage_.axis,
+                                 .shift = step,
+                                 .send = {own_rows(block)},
+                                 .receive = {builder_.rows_of(stage_.output, stage_.shard(-step) + block)},
+                                 .wire = builder_.buffer_of(stage_.output).dtype});
+    }
+  }
+
+  const Stage& stage_;
+  ProgramBuilder& builder_;
+  BufferId partial_;
+  BufferId received_;
+  OpId computed_{};
+  OpId last_{};
+};
+
+Done fused_kernel_gemm_ar(const Stage& stage, const StrategyOptions& options) {
+  return stage.ranks == 1 ? fused_kernel_gemm_rs(stage, options) : FusedAllReduce(stage).run();
+}
+
 std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }
 OptionSet sub_slices_only(SiteKind, const StrategyOptions&) { return {Option::sub_slices}; }
 
@@ -88,6 +171,7 @@ constexpr Strategy fused_kernel_strategy{
     .cuts = sub_slices,
     .ag_gemm = fused_kernel_ag_gemm,
     .gemm_rs = fused_kernel_gemm_rs,
+    .gemm_ar = fused_kernel_gemm_ar,
     .relevant = sub_slices_only,
     .tried = sub_slice_counts,
     .proved = all_sub_slice_counts,

@@ -109,6 +109,8 @@ std::string_view name_of(Scope scope) {
     case Scope::attention: return "attention";
     case Scope::mlp: return "mlp";
     case Scope::layer: return "layer";
+    case Scope::out_proj_ar: return "out_proj_ar";
+    case Scope::down_ar: return "down_ar";
     case Scope::mlp_ar: return "mlp_ar";
     case Scope::qkv_backward: return "qkv_backward";
     case Scope::out_proj_backward: return "out_proj_backward";
@@ -135,12 +137,14 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::qkv:
     case Scope::qkv_backward: return {SiteName::qkv};
     case Scope::out_proj:
-    case Scope::out_proj_backward: return {SiteName::out_proj};
+    case Scope::out_proj_backward:
+    case Scope::out_proj_ar: return {SiteName::out_proj};
     case Scope::gate_up:
     case Scope::gate_up_backward:
     case Scope::fsdp_gate_up: return {SiteName::gate_up};
     case Scope::down:
     case Scope::down_backward:
+    case Scope::down_ar:
     case Scope::data_parallel: return {SiteName::down};
     case Scope::attention:
     case Scope::ulysses: return {SiteName::qkv, SiteName::out_proj};
@@ -171,6 +175,9 @@ Operation operation_of(Scope scope, bool gated_mlp) {
     }
     if (is_backward(scope)) {
       stage.kind = backward_of(stage.kind);
+    }
+    if (scope == Scope::out_proj_ar || scope == Scope::down_ar) {
+      stage.kind = SiteKind::gemm_ar;
     }
     if (scope == Scope::fsdp_gate_up) {
       stage.kind = SiteKind::weight_ag_gemm;

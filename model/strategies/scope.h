@@ -20,6 +20,7 @@ namespace commfuse {
 /// - a chain of sites: the attention block (QKV, causal attention, out-proj), the MLP (gate-up, activation, down), or
 ///   the whole layer (norm, attention block, residual, norm, MLP, residual);
 /// - *_backward: the backward pass of one GEMM site, which computes the gradients of its input and of its weight;
+/// - out_proj_ar, down_ar: one GEMM without sequence parallelism and its all-reduce;
 /// - mlp_ar: two MLPs in a row without sequence parallelism, each with its all-reduce, residual and norm;
 /// - ulysses: the attention block under Ulysses sequence parallelism;
 /// - data parallelism, where every rank has its share of the tokens and of the weights. fsdp_gate_up is one GEMM whose
@@ -37,6 +38,8 @@ enum class Scope : std::uint8_t {
   out_proj_backward,
   gate_up_backward,
   down_backward,
+  out_proj_ar,
+  down_ar,
   mlp_ar,
   ulysses,
   fsdp_gate_up,
@@ -54,6 +57,8 @@ inline constexpr std::array all_scopes{Scope::qkv,
                                        Scope::out_proj_backward,
                                        Scope::gate_up_backward,
                                        Scope::down_backward,
+                                       Scope::out_proj_ar,
+                                       Scope::down_ar,
                                        Scope::mlp_ar,
                                        Scope::ulysses,
                                        Scope::fsdp_gate_up,

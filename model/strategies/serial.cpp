@@ -7,6 +7,9 @@
 //   gemm_rs   compute  |===== GEMM ======|
 //             comm                       |== reduce-scatter ==|
 //
+//   gemm_ar   compute  |===== GEMM ======|
+//             comm                       |== all-reduce ==|
+//
 //   mlp_ar    compute  |=== GEMM ====|a|=== GEMM ====|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
@@ -57,6 +60,24 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
                               .waits = {gemm}})};
 }
 
+Done serial_gemm_ar(const Stage& stage, const StrategyOptions&) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
+  const OpId gemm = stage.multiply({.a = {builder.whole(stage.input)},
+                                    .b = {builder.whole(stage.weight)},
+                                    .out = {builder.whole(partial)},
+                                    .waits = stage.ready});
+  return {builder.collective({.kind = CollectiveKind::all_reduce,
+                              .axis = stage.axis,
+                              .in = {builder.whole(partial)},
+                              .out = {builder.whole(stage.output)},
+                              .wire = builder.buffer_of(stage.output).dtype,
+                              .waits = {gemm}})};
+}
+
 Done serial_mlp_ar(const Stage& stage, const StrategyOptions&) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
@@ -87,6 +108,7 @@ constexpr Strategy serial_strategy{
     .cuts = parts::one_cut,
     .ag_gemm = serial_ag_gemm,
     .gemm_rs = serial_gemm_rs,
+    .gemm_ar = serial_gemm_ar,
     .mlp_ar = serial_mlp_ar,
     .ag_gemm_backward = serial_ag_gemm_backward,
     .gemm_rs_backward = serial_gemm_rs_backward,

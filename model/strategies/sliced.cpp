@@ -9,6 +9,9 @@
 //   gemm_rs   compute  |y0 |y1 |y2 |y3 |
 //             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
 //
+//   gemm_ar   compute  |y0 |y1 |y2 |y3 |
+//             comm         |ar0|ar1|ar2|ar3|          a slice is a contiguous part of all tokens
+//
 //   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second GEMM is sliced; a slice is a
 //             comm                   |ar0|ar1|ar2|ar3|            contiguous part of all tokens
 //
@@ -109,6 +112,28 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   return done;
 }
 
+Done sliced_gemm_ar(const Stage& stage, const StrategyOptions&) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
+  Done done;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const OpId gemm = stage.multiply({.a = slice(stage, stage.input, i),
+                                      .b = {builder.whole(stage.weight)},
+                                      .out = slice(stage, partial, i),
+                                      .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    done = {builder.collective({.kind = CollectiveKind::all_reduce,
+                                .axis = stage.axis,
+                                .in = slice(stage, partial, i),
+                                .out = slice(stage, stage.output, i),
+                                .wire = builder.buffer_of(stage.output).dtype,
+                                .waits = {gemm}})};
+  }
+  return done;
+}
+
 Done sliced_mlp_ar(const Stage& stage, const StrategyOptions&) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
@@ -169,6 +194,7 @@ constexpr Strategy sliced_strategy{
     .cuts = slices,
     .ag_gemm = sliced_ag_gemm,
     .gemm_rs = sliced_gemm_rs,
+    .gemm_ar = sliced_gemm_ar,
     .mlp_ar = sliced_mlp_ar,
     .ag_gemm_backward = sliced_ag_gemm_backward,
     .gemm_rs_backward = sliced_gemm_rs_backward,

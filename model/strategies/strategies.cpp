@@ -25,6 +25,7 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
     case SiteKind::attention_rs: return strategy.gemm_rs;
     case SiteKind::gemm_a2a: return strategy.gemm_a2a;
     case SiteKind::attention_a2a: return strategy.attention_a2a;
+    case SiteKind::gemm_ar: return strategy.gemm_ar;
     case SiteKind::mlp_ar: return strategy.mlp_ar;
     case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
     case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;

@@ -31,6 +31,7 @@ struct Strategy {
   /// its core is cut, if the strategy uses Option::attention.
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
+  Generator gemm_ar = nullptr;
   Generator mlp_ar = nullptr;
   Generator ag_gemm_backward = nullptr;
   Generator gemm_rs_backward = nullptr;

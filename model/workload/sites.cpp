@@ -82,6 +82,7 @@ std::string_view name_of(SiteKind kind) {
   switch (kind) {
     case SiteKind::ag_gemm: return "ag_gemm";
     case SiteKind::gemm_rs: return "gemm_rs";
+    case SiteKind::gemm_ar: return "gemm_ar";
     case SiteKind::mlp_ar: return "mlp_ar";
     case SiteKind::ag_gemm_backward: return "ag_gemm_backward";
     case SiteKind::gemm_rs_backward: return "gemm_rs_backward";

@@ -227,6 +227,8 @@ constexpr std::array scope_lines{
     ScopeLine{"out_proj_backward", "backward pass of out_proj"},
     ScopeLine{"gate_up_backward", "backward pass of gate_up"},
     ScopeLine{"down_backward", "backward pass of down"},
+    ScopeLine{"out_proj_ar", "GEMM after attention, then all-reduce"},
+    ScopeLine{"down_ar", "second GEMM of the MLP, then all-reduce"},
     ScopeLine{"mlp_ar", "two MLPs with all-reduces, no sequence parallelism"},
     ScopeLine{"ulysses", "attention block under Ulysses sequence parallelism"},
     ScopeLine{"fsdp_gate_up", "gate_up with a gathered weight (FSDP, ZeRO 3)"},

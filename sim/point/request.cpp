@@ -378,6 +378,9 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
 }
 
 std::string refusal_of(const Implementation& implementation, const Point& point) {
+  if (!covers_scope(implementation, point.scope)) {
+    return fmt::format("{} has no kernel for scope {}", implementation.name, name_of(point.scope));
+  }
   if (point.price.experts.count > 0 && !implementation.experts) {
     return fmt::format("{} has no kernels for experts; choose another implementation, or a model without experts",
                        implementation.name);

@@ -102,11 +102,22 @@ bool is_determined(const Parameter<T>& parameter) {
   return parameter.provenance == Provenance::fitted;
 }
 
-/// Calls `visit` with the parameter of each site to which the knob applies.
+/// A kind of site with fitted costs.
+struct FittedSite {
+  SiteKind kind = SiteKind::ag_gemm;
+  ImplementedSite ImplementedSites::*costs = nullptr;
+};
+constexpr std::array fitted_sites{FittedSite{SiteKind::ag_gemm, &ImplementedSites::ag_gemm},
+                                  FittedSite{SiteKind::gemm_rs, &ImplementedSites::gemm_rs},
+                                  FittedSite{SiteKind::gemm_ar, &ImplementedSites::gemm_ar}};
+
+/// Calls `visit` with the parameter of each site that the implementation covers and to which the knob applies.
 template <class Visit>
-void for_each_parameter(ImplementedSites& sites, const Knob& knob, const Visit& visit) {
-  for (const auto& [site, name] : {std::pair(&sites.ag_gemm, "ag_gemm"), std::pair(&sites.gemm_rs, "gemm_rs")}) {
-    if (knob.applies_to(name)) {
+void for_each_parameter(const Implementation& implementation, ImplementedSites& sites, const Knob& knob,
+                        const Visit& visit) {
+  for (const FittedSite& fitted : fitted_sites) {
+    ImplementedSite* const site = &(sites.*fitted.costs);
+    if (covers(implementation, fitted.kind) && knob.applies_to(name_of(fitted.kind))) {
       each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
           visit(current->*entry.member);
@@ -156,7 +167,8 @@ class ImplementationFit {
       priors.push_back({knob.name, start, prior.lower, prior.upper, prior.spread});
       put(knob, start);
       const char* source = has_family ? "kernels of the same strategy and transport" : "kernels of all kinds";
-      for_each_parameter(sites_, knob, [&](auto& parameter) { describe(parameter, prior.spread, "prior", source); });
+      for_each_parameter(implementation_, sites_, knob,
+                         [&](auto& parameter) { describe(parameter, prior.spread, "prior", source); });
     }
     if (samples.empty()) {
       return;
@@ -177,7 +189,7 @@ class ImplementationFit {
     }
     for (std::size_t i = 0; i < fit.places.size(); ++i) {
       const Knob& knob = knobs_[fit.places[i]];
-      for_each_parameter(sites_, knob, [&](auto& parameter) {
+      for_each_parameter(implementation_, sites_, knob, [&](auto& parameter) {
         describe(parameter, fit.parameters[i].standard_error, "fitted", fmt::format("{}", fmt::join(tables, ", ")));
       });
     }
@@ -187,7 +199,7 @@ class ImplementationFit {
   [[nodiscard]] Values fitted_values() {
     Values values;
     for (const Knob& knob : knobs_) {
-      for_each_parameter(sites_, knob, [&](const auto& parameter) {
+      for_each_parameter(implementation_, sites_, knob, [&](const auto& parameter) {
         if (is_determined(parameter)) {
           values[knob.name] = value_of(parameter);
         }
@@ -208,15 +220,17 @@ class ImplementationFit {
     const std::string space(static_cast<std::size_t>(indent), ' ');
     std::string text = parameter_line("residual", sites_.residual, indent);
     text += line_of("elsewhere", sites_.elsewhere, indent);
-    for (const auto& [site, name] : {std::pair(&sites_.ag_gemm, "ag_gemm"), std::pair(&sites_.gemm_rs, "gemm_rs")}) {
+    for (const FittedSite& fitted : fitted_sites) {
+      const std::string_view name = name_of(fitted.kind);
       std::string lines;
-      each_entry<ImplementedSite>([&, current = site, site_name = std::string_view(name)](const auto& entry) {
+      each_entry<ImplementedSite>([&, site = &(sites_.*fitted.costs)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
-                                       return knob.leaf() == "rate_share" && knob.applies_to(site_name);
+                                       return knob.leaf() == "rate_share" && knob.applies_to(name);
                                      });
-        lines += is_of_transport ? "" : line_of(entry.key, current->*entry.member, indent + 2);
+        lines += is_of_transport ? "" : line_of(entry.key, site->*entry.member, indent + 2);
       });
-      text += lines.empty() ? "" : fmt::format("{}{}:\n{}", space, name, lines);
+      const bool is_shown = covers(implementation_, fitted.kind) && !lines.empty();
+      text += is_shown ? fmt::format("{}{}:\n{}", space, name, lines) : "";
     }
     return text;
   }
@@ -236,7 +250,7 @@ class ImplementationFit {
   }
 
   void put(const Knob& knob, double value) {
-    for_each_parameter(sites_, knob, [&](auto& parameter) { set(parameter, value); });
+    for_each_parameter(implementation_, sites_, knob, [&](auto& parameter) { set(parameter, value); });
   }
 
   template <class T>
@@ -297,8 +311,7 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
       Row row(table, i);
       const OverlapRow overlap = overlap_row(row, columns);
       const FoundMachine known_machine = known_machines.of(row.text(columns.hw));
-      if (!row.is_sound() || overlap.reduces_all || known_machine.machine == nullptr ||
-          !is_possible(overlap, *known_machine.machine)) {
+      if (!row.is_sound() || known_machine.machine == nullptr || !is_possible(overlap, *known_machine.machine)) {
         continue;
       }
       for (const auto& [column, us] : overlap.implemented) {
@@ -306,12 +319,12 @@ std::vector<Sample> samples_of(const std::vector<std::filesystem::path>& tables,
         Point point = point_of(overlap, *known_machine.machine, columns.launch);
         point.raised = doubts.raised(*known_machine.machine);
         // Several tables may repeat a row of the same thread.
-        const bool is_new = seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
-                                                    columns.implemented[column].time.name, overlap.scatters, overlap.m,
-                                                    overlap.n, overlap.k, overlap.ranks, name_of(overlap.dtype)))
-                                .second;
-        if (implementation != known.end() && is_new &&
-            refusal_of(**implementation, *known_machine.machine, overlap.ranks, overlap.dtype).empty()) {
+        const bool is_new =
+            seen.insert(fmt::format("{} {} {} {} {} {} {} {} {}", thread, known_machine.machine->name,
+                                    columns.implemented[column].time.name, name_of(point.scope), overlap.m, overlap.n,
+                                    overlap.k, overlap.ranks, name_of(overlap.dtype)))
+                .second;
+        if (implementation != known.end() && is_new && refusal_of(**implementation, point).empty()) {
           samples.push_back({thread, static_cast<std::size_t>(implementation - known.begin()), point, us});
         }
       }

@@ -46,6 +46,10 @@ std::string repeated_column(const Table& table);
 /// Requires a table of no known kind.
 std::string mistake_in_header(const Table& table);
 
+inline double makespan_us(const Prediction& prediction) {
+  return to_microseconds(prediction.analysis.critical.makespan);
+}
+
 // The scorers, one file each.
 void score_products(const Table& table, Context& context, Tally& tally);
 void score_best_products(const Table& table, Context& context, Tally& tally);

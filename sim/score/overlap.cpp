@@ -7,8 +7,7 @@
 #include <array>
 
 #include "model/config_error.h"
-#include "model/cost/communication.h"
-#include "model/cost/gemm.h"
+#include "model/workload/bare_mlp.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
 
@@ -17,8 +16,7 @@ namespace commfuse::score {
 namespace {
 
 /// hw-native-sys/pto-isa multiplies and sums tile by tile, padded to whole tiles (5416 x 1408 to 5504 x 1536, according
-/// to the table). While a GEMM runs, its communication loses 20 to 30% of its bandwidth (hardware.md, 2.5).
-constexpr double slowdown_during_gemm = 1.25;
+/// to the table).
 constexpr std::int64_t pto_tile_m = 128;
 constexpr std::int64_t pto_tile_n = 256;
 
@@ -38,15 +36,13 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
   MachineColumn machines(context.machines);
   constexpr std::array<std::string_view, 3> names{"product", "serial", "overlapped"};
   const std::span<const std::string_view> parts(names);
-  tally.result().remarks.push_back(fmt::format(
-      "Communication during a GEMM takes {} times as long as alone: a prior, not a fit.", slowdown_during_gemm));
+  tally.result().remarks.push_back(
+      "K is that of one rank. No implementation describes the overlapped kernel; the best of `sliced` is scored.");
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    const GemmSize size{.m = padded(row.count(rows), pto_tile_m),
-                        .n = padded(row.count(columns), pto_tile_n),
-                        .k = row.count(contraction),
-                        .dtype = DType::fp16};
-    const auto degree = static_cast<int>(row.count(ranks, max_gpus));
+    const auto degree = static_cast<std::int32_t>(row.count(ranks, max_gpus));
+    const MlpWidths widths{.hidden = padded(row.count(columns), pto_tile_n), .ffn = degree * row.count(contraction)};
+    const std::int64_t tokens = padded(row.count(rows), pto_tile_m);
     const double compute_us = row.amount(compute);
     const double serial_us = row.amount(serial);
     const double pipelined_us = row.amount(pipelined);
@@ -58,27 +54,25 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
       tally.skip(match.why_not);
       continue;
     }
-    const Accelerator& accelerator = match.machine->accelerator;
-    if (degree > match.machine->gpus_per_node || !accelerator.supports(size.dtype)) {
-      tally.skip(fmt::format("{} has no {} GPUs, or no GEMMs in {}", match.machine->name, degree, name_of(size.dtype)));
-      continue;
-    }
-    double gemm_us = 0.0;
     try {
-      gemm_us = to_microseconds(estimate_gemm(accelerator, size, accelerator.sms).time);
-    } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
+      Point point{.model = bare_mlp(widths), .machine = *match.machine};
+      point.scope = Scope::down_ar;
+      point.ranks = degree;
+      point.seq = tokens;
+      point.dtype = DType::fp16;
+      require_possible(point);
+      const StrategyOptions options{.dtype = point.dtype};
+      const Prediction whole = context.predictor.predict(point, serial_strategy, options);
+      const Prediction overlapped =
+          context.predictor.predict_best(point, sliced_strategy, sliced_strategy.variants(options));
+      if (tally.score(row, *match.machine, true,
+                      {{compute_us, to_microseconds(whole.ideal), parts.subspan(0, 1)},
+                       {serial_us, makespan_us(whole), parts.subspan(1, 1)},
+                       {pipelined_us, makespan_us(overlapped), parts.subspan(2, 1)}})) {
+        tally.compare(pipelined_us / serial_us, makespan_us(overlapped) / makespan_us(whole));
+      }
+    } catch (const ConfigError& error) {
       tally.skip(error.what());
-      continue;
-    }
-    const Bytes sums{size.m * size.n * bytes_of(size.dtype)};
-    const double all_reduce_us = to_microseconds(all_reduce_time(match.machine->link, degree, sums));
-    // Nothing can be sent before the tiles of the first rank's share are computed.
-    const double overlapped_us = std::max(gemm_us, gemm_us / degree + slowdown_during_gemm * all_reduce_us);
-    if (tally.score(row, *match.machine, true,
-                    {{compute_us, gemm_us, parts.subspan(0, 1)},
-                     {serial_us, gemm_us + all_reduce_us, parts.subspan(1, 1)},
-                     {pipelined_us, overlapped_us, parts.subspan(2, 1)}})) {
-      tally.compare(pipelined_us / serial_us, overlapped_us / (gemm_us + all_reduce_us));
     }
   }
 }

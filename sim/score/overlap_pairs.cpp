@@ -134,7 +134,7 @@ void read_operator(Row& row, const OverlapColumns& columns, OverlapRow& into) {
   into.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
   into.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
   if (columns.op.exists() && !into.scatters && !into.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
-    row.fault(fmt::format("op is {}; it must be ag or rs", in_quotes(op)));
+    row.fault(fmt::format("op is {}; it must be ag, rs or ar", in_quotes(op)));
   }
 }
 
@@ -245,9 +245,10 @@ OverlapRow overlap_row(Row& row, const OverlapColumns& columns) {
 }
 
 Point point_of(const OverlapRow& row, const Machine& machine, Launch launch) {
-  const MlpWidths widths{.hidden = row.scatters ? row.n : row.k, .ffn = row.scatters ? row.k : row.n};
+  const bool has_sums = row.scatters || row.reduces_all;
+  const MlpWidths widths{.hidden = has_sums ? row.n : row.k, .ffn = has_sums ? row.k : row.n};
   Point point{.model = row.experts ? bare_mixture(widths, *row.experts) : bare_mlp(widths), .machine = machine};
-  point.scope = row.scatters ? Scope::down : Scope::gate_up;
+  point.scope = row.reduces_all ? Scope::down_ar : row.scatters ? Scope::down : Scope::gate_up;
   point.price.experts = experts_of(point.scope, point.model);
   point.ranks = row.ranks;
   point.seq = row.m;

@@ -73,7 +73,7 @@ class OverlapMachines {
 /// A row of the table: one shape and its times.
 struct OverlapRow {
   bool scatters = false;
-  bool reduces_all = false;  ///< GEMM, then all-reduce, for which no scope exists.
+  bool reduces_all = false;  ///< GEMM, then all-reduce.
   std::int64_t m = 0, n = 0, k = 0;
   std::int32_t ranks = 1;
   std::optional<BareExperts> experts;

@@ -18,8 +18,6 @@ namespace commfuse::score {
 
 namespace {
 
-double makespan_us(const Prediction& prediction) { return to_microseconds(prediction.analysis.critical.makespan); }
-
 /// Returns the probability that the predicted winner is indeed faster.
 double winner_probability(const Way& serial, const Way& overlapped) {
   const double overlapped_is_faster =
@@ -75,13 +73,10 @@ class PairScorer {
       return;
     }
     if (!columns_.says_operator) {
-      return tally_.skip("neither a column op nor the file name states ag or rs");
+      return tally_.skip("neither a column op nor the file name states ag, rs or ar");
     }
     if (columns_.config.exists() && columns_.width == 0) {
       return tally_.skip("no comment states the widths of the experts, such as K=N=8192");
-    }
-    if (parsed.reduces_all) {
-      return tally_.skip("no scope of a run has a GEMM before an all-reduce");
     }
     const FoundMachine known = machines_.of(hw);
     if (known.machine == nullptr) {

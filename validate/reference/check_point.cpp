@@ -68,6 +68,7 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"mlp", "mlp_swiglu", operation_of(Scope::mlp, true)},
       CheckedOperation{"mlp", "mlp_gelu", operation_of(Scope::mlp, false)},
       CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
+      CheckedOperation{"gemm_ar", "gemm_ar", operation_of(Scope::out_proj_ar, true)},
       CheckedOperation{"mlp_ar", "mlp_ar", operation_of(Scope::mlp_ar, true)},
       CheckedOperation{"ulysses", "ulysses", operation_of(Scope::ulysses, true)},
       CheckedOperation{"ag_gemm_backward", "ag_gemm_backward", operation_of(Scope::gate_up_backward, true)},

@@ -277,11 +277,11 @@ TEST_F(LoadImplementationTest, AcceptsEveryFormOfACountOfAnOption) {
 TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   const auto not_fitted = [](const std::string& name) {
     return "./loom.yaml:15:6: unknown parameter '" + name +
-           "'; choose from per_call, per_step, product_time, cut_cost, rate_share, rate, with the prefix ag_gemm. or "
-           "gemm_rs. for one kind of site";
+           "'; choose from per_call, per_step, product_time, cut_cost, rate_share, rate, with the prefix ag_gemm., "
+           "gemm_rs. or gemm_ar. for one kind of site";
   };
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[sms]"), not_fitted("sms"));
-  EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_ar.rate]"), not_fitted("gemm_ar.rate"));
+  EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[mlp_ar.rate]"), not_fitted("mlp_ar.rate"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_rs.x.rate]"), not_fitted("gemm_rs.x.rate"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[gemm_rs]"), not_fitted("gemm_rs"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[[per_call]]"),

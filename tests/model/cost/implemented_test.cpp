@@ -105,6 +105,30 @@ TEST(Implemented, SumsInTheSwitchReadTheOwnShareToo) {
   }
 }
 
+TEST(Implemented, AnAllReduceInTheSwitchCrossesALinkOncePerDirection) {
+  const Kernel kernel(Scope::down_ar);
+  ImplementedSites sites;
+  sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // These sites are of the other kinds.
+  sites.gemm_ar.rate.emplace().value = BytesPerSecond{100e9};
+  const std::vector<std::size_t> exchanges = kernel.of_kind(OpKind::exchange);
+  const std::size_t transfers = exchanges.size();  // of partial sums, and as many of complete sums
+  const auto moving = [&] {
+    const Costs costs = kernel.costs(&sites);
+    Duration sum{};
+    for (const std::size_t op : exchanges) {
+      sum += costs.duration[op];
+    }
+    return to_microseconds(sum);
+  };
+  // 4096 x 8192 values of two bytes at 100 GB/s; N = 8.
+  constexpr double whole_us = 671.08864;
+  EXPECT_NEAR(moving(), whole_us * 2 * 7 / 8, 1e-3);
+  sites.gemm_ar.sums_in_switch = true;
+  EXPECT_NEAR(moving(), whole_us * 9 / 8, 1e-3);
+  sites.gemm_ar.per_step.value = 2us;
+  EXPECT_NEAR(moving(), whole_us * 9 / 8 + 2.0 * static_cast<double>(transfers), 1e-3);
+}
+
 TEST(Implemented, EagerPythonIssuesEveryOpAndItsOwnCalls) {
   const Kernel kernel(Scope::down, async_tp_strategy);
   ImplementedSites sites;

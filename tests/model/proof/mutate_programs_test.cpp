@@ -71,9 +71,11 @@ TEST(Mutations, AreCaughtOrEquivalentInEveryScheduleOfASite) {
 
 TEST(Mutations, AreCaughtOrEquivalentInChainsAndBackwardPasses) {
   const std::string text =
-      "Single mutations of every schedule of mlp, mlp_ar, gate_up_backward, down_backward and "
+      "Single mutations of every schedule of mlp, mlp_ar, down_ar, gate_up_backward, down_backward and "
       "fsdp_gate_up for 2 ranks\n" +
-      fates_of({Scope::mlp, Scope::mlp_ar, Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up}, 2);
+      fates_of({Scope::mlp, Scope::mlp_ar, Scope::down_ar, Scope::gate_up_backward, Scope::down_backward,
+                Scope::fsdp_gate_up},
+               2);
   EXPECT_EQ(text, golden_text("mutations_chains.txt", text));
 }
 

@@ -78,7 +78,7 @@ TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
 
 TEST(ClosedForms, SerialIsCollectivePlusGemmOrTheGemmOfOneRank) {
   for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration collective) {
-    for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+    for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::gemm_ar}) {
       const Simulated simulated(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
       EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + collective);
     }
@@ -90,7 +90,7 @@ TEST(ClosedForms, SlicingTakesGemmAndCollectiveThenTheLongerPerFurtherSlice) {
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
-      for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+      for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::gemm_ar}) {
         const Simulated simulated(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
         EXPECT_EQ(simulated.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r);
       }
@@ -205,6 +205,36 @@ TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersPlusOneBlock) {
         const Simulated simulated(one_site("fused_kernel", kind, ranks, options), {.gemm = c, .exchange = p});
         EXPECT_EQ(simulated.makespan(), std::max(kernel, moving + c));
       }
+    }
+  });
+}
+
+TEST(ClosedForms, AFusedAllReduceExposesTheSumsOfTheLastBlock) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
+    for (const std::int32_t blocks : {1, 2, 4, 8}) {
+      StrategyOptions options;
+      options.sub_slices = blocks;
+      Duration moved{};  // end of the last transfer; c and p are those of one block
+      for (std::int32_t block = 0; block < blocks; ++block) {
+        for (std::int32_t step = 1; step < ranks; ++step) {
+          moved = std::max(moved, (block * ranks + step) * c) + p;
+        }
+        moved = std::max(moved, (block + 1) * ranks * c) + (ranks - 1) * p;
+      }
+      const Simulated simulated(one_site("fused_kernel", SiteKind::gemm_ar, ranks, options),
+                                {.gemm = c, .exchange = p});
+      EXPECT_EQ(simulated.makespan(), moved);
+    }
+  });
+}
+
+TEST(ClosedForms, CommFuseGathersTheSumsThatItScattered) {
+  for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
+    for (const Form ring_or_direct : {Form::ring, Form::direct}) {
+      const OpCosts costs{.gemm = c, .exchange = p, .collective = 5us, .elementwise = a};
+      const Simulated scattered(one_site("commfuse", SiteKind::gemm_rs, ranks, form(ring_or_direct)), costs);
+      const Simulated reduced(one_site("commfuse", SiteKind::gemm_ar, ranks, form(ring_or_direct)), costs);
+      EXPECT_EQ(reduced.makespan(), scattered.makespan() + (ranks == 1 ? Duration{} : Duration{5us}));
     }
   });
 }

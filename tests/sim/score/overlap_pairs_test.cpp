@@ -205,12 +205,23 @@ constexpr std::string_view table_head =
     "# source: https://github.com/weavers/loom/issues/7\n# hardware: 8x H100\n"
     "hw,op,M,N,K,ngpus,dtype,serial_us,flux_us\n";
 
-TEST(OverlapPairs, AllReducesAreSkipped) {
+TEST(OverlapPairs, AllReducesAreScored) {
+  const std::string row = "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n";
+  const TableScore score =
+      score_text("# hardware: 8x H100\nhw,op,M,N,K,ngpus,dtype,serial_us,nobody_us\n" + row, "x.csv", {});
+  EXPECT_EQ(score.scored, 1);
+  ASSERT_EQ(score.pairs.size(), 1U);
+  EXPECT_EQ(score.pairs[0].command,
+            "commfuse-sim run --model 8192x28672 --scope down_ar --hardware h100-sxm --ranks 8 --seq 4096 --dtype bf16 "
+            "--as typical");
+}
+
+TEST(OverlapPairs, ImplementationsWithoutSuchAKernelAreSkipped) {
   const TableScore score =
       score_text(std::string(table_head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
   EXPECT_EQ(score.scored, 0);
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "no scope of a run has a GEMM before an all-reduce");
+  EXPECT_EQ(score.skipped[0].reason, "flux has no kernel for scope down_ar");
   EXPECT_FALSE(score.pays);
 }
 
