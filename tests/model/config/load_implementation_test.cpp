@@ -243,8 +243,8 @@ TEST_F(LoadImplementationTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
             "./loom.yaml:6:11: unknown strategy 'slicd'; did you mean 'sliced'?");
   EXPECT_EQ(refusal("transport: tma", "transport: dma"),
             "./loom.yaml:8:12: unknown transport 'dma'; did you mean 'tma'?");
-  EXPECT_EQ(refusal("[ag_gemm, gemm_rs]", "[ag_gemm, gemm_ar]"),
-            "./loom.yaml:10:10: unknown site 'gemm_ar'; did you mean 'gemm_rs'?");
+  EXPECT_EQ(refusal("[ag_gemm, gemm_rs]", "[ag_gemm, gemm_ag]"),
+            "./loom.yaml:10:10: unknown site 'gemm_ag'; did you mean 'gemm_ar'?");
   EXPECT_EQ(refusal("[hopper, blackwell]", "[hoper]"),
             "./loom.yaml:14:16: unknown generation 'hoper'; did you mean 'hopper'?");
   EXPECT_EQ(refusal("[bf16, fp8]", "[bf16, fp9]"), "./loom.yaml:11:11: unknown dtype 'fp9'; did you mean 'fp8'?");

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -27,38 +28,47 @@ std::vector<Program> fp8_schedules_of(Scope scope, std::int32_t ranks) {
 
 bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
-/// Returns the buffers that additions read.
-std::set<BufferId> buffers_of_addends(const Program& program) {
-  std::set<BufferId> addends;
+/// Returns the buffers that additions read or write, and those of partial and complete sums of collectives.
+std::set<BufferId> buffers_of_sums(const Program& program) {
+  std::set<BufferId> sums;
   for (const Op& op : program.ops) {
     const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
-    if (map != nullptr && (map->function == Function::add || map->function == Function::residual)) {
-      for (const Slice& input : program.inputs_of(op)) {
-        for (const Region& region : program.regions_of(input)) {
-          addends.insert(region.buffer);
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+    if ((map != nullptr && (map->function == Function::add || map->function == Function::residual)) ||
+        (collective != nullptr && adds(collective->kind))) {
+      for (const auto& operands : {program.inputs_of(op), program.outputs_of(op)}) {
+        for (const Slice& operand : operands) {
+          for (const Region& region : program.regions_of(operand)) {
+            sums.insert(region.buffer);
+          }
         }
       }
     }
   }
-  return addends;
+  return sums;
 }
 
 void expect_wide_sums(const Program& program) {
-  const std::set<BufferId> addends = buffers_of_addends(program);
-  for (const BufferId addend : addends) {
-    EXPECT_NE(program.buffers[position(addend)].dtype, DType::fp8)
-        << program.name << ", " << program.buffers[position(addend)].name;
+  const std::set<BufferId> sums = buffers_of_sums(program);
+  for (const BufferId sum : sums) {
+    EXPECT_NE(program.buffers[position(sum)].dtype, DType::fp8)
+        << program.name << ", " << program.buffers[position(sum)].name;
   }
+  const auto holds_sums = [&](std::span<const Slice> operands) {
+    return !operands.empty() && sums.contains(program.regions_of(operands.front()).front().buffer);
+  };
+  const auto moves_sums = [&](const Op& op) {
+    return holds_sums(program.inputs_of(op)) || holds_sums(program.outputs_of(op));
+  };
   for (const Op& op : program.ops) {
     const Shape& shape = program.shapes[op.shape];
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       EXPECT_EQ(gemm->dtype, DType::fp8) << program.name;
     } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-      EXPECT_EQ(collective->wire == DType::fp8, !adds(collective->kind)) << program.name;
+      EXPECT_EQ(collective->wire == DType::fp8, !moves_sums(op)) << program.name;
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape);
-               exchange != nullptr && exchange->receives && exchange->rows.blocks > 0) {
-      const BufferId receives = program.regions_of(program.outputs_of(op).front()).front().buffer;
-      EXPECT_EQ(exchange->wire == DType::fp8, !addends.contains(receives)) << program.name;
+               exchange != nullptr && exchange->rows.blocks > 0) {
+      EXPECT_EQ(exchange->wire == DType::fp8, !moves_sums(op)) << program.name;
     }
   }
 }

@@ -190,7 +190,7 @@ TEST(OverlapPairs, AnUnknownOperatorIsAFault) {
   const Table table(std::string("op,M,N,K,ngpus,flux_us\nalltoall,4096,28672,8192,8,700\n"));
   Row row(table, 0);
   (void)overlap_row(row, overlap_columns(table, "x", known()));
-  EXPECT_EQ(row.fault(), "op is 'alltoall'; it must be ag or rs");
+  EXPECT_EQ(row.fault(), "op is 'alltoall'; it must be ag, rs or ar");
 }
 
 TEST(OverlapPairs, AnUnknownDtypeIsAFault) {
@@ -248,7 +248,7 @@ TEST(OverlapPairs, ATableThatDoesNotNameItsOperatorIsSkipped) {
   const TableScore score =
       score_text("# hardware: 8x H100\nM,N,K,ngpus,serial_us,flux_us\n4096,8192,28672,8,600,500\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file name states ag or rs");
+  EXPECT_EQ(score.skipped[0].reason, "neither a column op nor the file name states ag, rs or ar");
 }
 
 TEST(OverlapPairs, UsesAndNamesTheFirstOfTwoSerialColumns) {
