@@ -15,8 +15,8 @@
 //             kernel    |-> r+1  |-> r+2  |-> r+3   |-> all |-> r+1  |-> r+2  |-> r+3     |-> all    sum goes to all
 //
 // With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
-// and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete sums
-// of one block move under the next one; after the GEMM, those of the last block remain.
+// and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete
+// sums of one block move under the next one; after the GEMM, those of the last block remain.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"

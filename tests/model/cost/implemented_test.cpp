@@ -111,7 +111,7 @@ TEST(Implemented, AnAllReduceInTheSwitchCrossesALinkOncePerDirection) {
   sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // These sites are of the other kinds.
   sites.gemm_ar.rate.emplace().value = BytesPerSecond{100e9};
   const std::vector<std::size_t> exchanges = kernel.of_kind(OpKind::exchange);
-  const std::size_t transfers = exchanges.size();  // of partial sums, and as many of complete sums
+  const std::size_t transfers = exchanges.size();  // partial sums, and as many complete ones
   const auto moving = [&] {
     const Costs costs = kernel.costs(&sites);
     Duration sum{};

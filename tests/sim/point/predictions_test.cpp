@@ -75,7 +75,8 @@ std::string models(const Grid& grid) {
 std::string predictions() {
   const std::string small = "model=llama-3.1-8b";
   std::string text = layers(test::grid_of(
-      {small}, {"scope=mlp,layer,ulysses,qkv_backward,down_backward,down_ar,mlp_ar,fsdp_gate_up,data_parallel", "seq=2K,16K"}));
+      {small},
+      {"scope=mlp,layer,ulysses,qkv_backward,down_backward,down_ar,mlp_ar,fsdp_gate_up,data_parallel", "seq=2K,16K"}));
   text += layers(test::grid_of({small, "strategy.variants=all"}, {"hardware=h100-sxm,mi300x,a100-pcie", "ranks=2,4"}));
   text += layers(test::grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
   text += layers(test::grid_of({small, "hardware=hgx-h800-x2", "ranks=16", "strategy.name=ring_exchange"},
