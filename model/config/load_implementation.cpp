@@ -281,7 +281,8 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
     return fmt::format("{} does not run on {}; it is for {}", implementation.name, machine.name,
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
-  if (covers(implementation, SiteKind::mlp_ar) && !sums_in_switch(machine.link)) {
+  const bool needs_switch = implementation.transport == Transport::multimem || covers(implementation, SiteKind::mlp_ar);
+  if (needs_switch && !sums_in_switch(machine.link)) {
     return fmt::format("{} needs a switch that sums (NVLS), which {} lacks; choose another implementation",
                        implementation.name, machine.name);
   }

@@ -284,9 +284,12 @@ std::optional<fs::path> in_cache(std::string_view id) {
 
 std::string meant_word(const Field& field, std::string_view text) {
   /// Scopes by the kind of their site, as commfuse-validate check names it.
-  constexpr std::array sites{Synonym{"ag_gemm", "gate_up"}, Synonym{"gemm_rs", "down"},
+  constexpr std::array sites{Synonym{"ag_gemm", "gate_up"},
+                             Synonym{"gemm_rs", "down"},
+                             Synonym{"gemm_ar", "down_ar"},
                              Synonym{"ag_gemm_backward", "gate_up_backward"},
-                             Synonym{"gemm_rs_backward", "down_backward"}, Synonym{"weight_ag_gemm", "fsdp_gate_up"}};
+                             Synonym{"gemm_rs_backward", "down_backward"},
+                             Synonym{"weight_ag_gemm", "fsdp_gate_up"}};
   constexpr std::array dtypes{Synonym{"bfloat16", "bf16"},   Synonym{"float16", "fp16"},      Synonym{"half", "fp16"},
                               Synonym{"float32", "fp32"},    Synonym{"float", "fp32"},        Synonym{"float8", "fp8"},
                               Synonym{"float8_e4m3", "fp8"}, Synonym{"float8_e4m3fn", "fp8"}, Synonym{"e4m3", "fp8"}};
@@ -366,7 +369,8 @@ std::string_view choice_for(const Field& field, std::string_view typed) {
                               Synonym{"generate", "decode"},
                               Synonym{"prompt", "prefill"},
                               Synonym{"fsdp", "fsdp_gate_up"},
-                              Synonym{"all_reduce", "mlp_ar"}};
+                              Synonym{"all_reduce", "down_ar"},
+                              Synonym{"allreduce", "down_ar"}};
   std::string word = lowercase(typed);
   std::replace(word.begin(), word.end(), '-', '_');
   const std::string_view meaning = field.key == "strategy.name" ? found_in(strategies, word)

@@ -28,12 +28,24 @@ bool is_on_a_switch(const Program& program, const Machine& machine) {
          machine.group_collectives == nullptr;
 }
 
-/// Returns how often a transfer inside a kernel crosses the ports of a machine with one switch: less than once if the
-/// switch can add and spread the sums of an all-reduce more cheaply.
+/// Returns how often a transfer inside a kernel crosses the wires of its node: less than once if the node's switch can
+/// add and spread the sums of an all-reduce more cheaply.
 double crossings_in_kernel(const Program& program, const Machine& machine) {
   const bool has_sums = machine.link.collective.nccl != nullptr && machine.link.collective.nccl->nvls;
-  const int ranks = program.mesh.ranks();
-  return has_sums && ranks > 1 && reduces_all(program) ? std::min(1.0, crossings_with_switch_sums(ranks)) : 1.0;
+  const int ranks_of_node = std::min(program.mesh.ranks(), machine.gpus_per_node);
+  return has_sums && ranks_of_node > 1 && reduces_all(program)
+             ? std::min(1.0, crossings_with_switch_sums(ranks_of_node))
+             : 1.0;
+}
+
+/// Returns the number of blocks of a set that cross each wire.
+std::vector<double> blocks_on_wires(const Program& program, const CountedWires& wires, const KernelSet& set,
+                                    double in_node) {
+  std::vector<double> blocks = crossings_of(program, wires, set);
+  for (std::size_t wire = 0; wire < blocks.size(); ++wire) {
+    blocks[wire] *= wires.is_inside_node(wire) ? in_node : 1.0;
+  }
+  return blocks;
 }
 
 bool is_in_kernel(const Program& program, const Op& op) { return program.lanes[op.lane].kind == LaneKind::kernel; }
@@ -91,6 +103,7 @@ class LoadsMaker {
   LoadsMaker(const Program& program, const Machine& machine)
       : program_(program),
         gpus_per_node_(machine.gpus_per_node),
+        in_node_(crossings_in_kernel(program, machine)),
         wires_(program, machine),
         loads_(wires_.count() * program.shapes.size(), 0.0) {}
 
@@ -103,7 +116,7 @@ class LoadsMaker {
     const auto add_collective = [this](const Op& op, const CollectiveShape& shape, Rank rank) { add(op, shape, rank); };
     each_transfer(program_, wires_.rows(), add_exchange, add_collective);
     for (const KernelSet& set : kernel_sets_of(program_)) {
-      const std::vector<double> crossings = crossings_of(program_, wires_, set);
+      const std::vector<double> crossings = blocks_on_wires(program_, wires_, set, in_node_);
       for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
         load(wire, program_.ops[set.ops.front()].shape) += crossings[wire];
       }
@@ -133,6 +146,7 @@ class LoadsMaker {
 
   const Program& program_;
   int gpus_per_node_;
+  double in_node_;
   CountedWires wires_;
   std::vector<double> loads_;
   std::vector<CountedWires::Crossed> way_;
@@ -248,8 +262,8 @@ Cut CutBound::at(const Program& program, const Sizes& sizes) const {
 namespace {
 
 /// Returns the seconds per byte of each op of the set.
-double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
-  const std::vector<double> crossings = crossings_of(program, wires, set);
+double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set, double in_node) {
+  const std::vector<double> crossings = blocks_on_wires(program, wires, set, in_node);
   double longest = 0.0;
   for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
     longest = std::max(longest, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
@@ -266,9 +280,9 @@ bool kernels_move(const Program& program) {
 }
 
 std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Machine& machine) {
+  const double in_node = crossings_in_kernel(program, machine);
   if (!has_wires(machine) || is_on_a_switch(program, machine)) {  // All transfers of a set pass one port.
-    return std::vector<double>(program.ops.size(),
-                               crossings_in_kernel(program, machine) / machine.link.nominal_rate.value.value);
+    return std::vector<double>(program.ops.size(), in_node / machine.link.nominal_rate.value.value);
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);
@@ -282,7 +296,7 @@ std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Mac
     }
     const auto [entry, is_new] = known.try_emplace(std::move(shifts), 0.0);
     if (is_new) {
-      entry->second = seconds_of(program, wires, set);
+      entry->second = seconds_of(program, wires, set, in_node);
     }
     for (const std::size_t op : set.ops) {
       by_op[op] = entry->second;

@@ -34,6 +34,11 @@ class CountedWires {
   /// Returns true for a wire that joins a GPU to a NIC or a NIC to the fabric, or belongs to the fabric.
   [[nodiscard]] bool is_of_network(std::size_t wire) const;
 
+  /// Returns true for a link inside a node, and for the port of a GPU, which is also joined to NICs.
+  [[nodiscard]] bool is_inside_node(std::size_t wire) const {
+    return wire < ports_ + 2 * gpus_ && !is_of_network(wire);
+  }
+
   /// A wire on the route of a transfer, and the end of the transfer whose node holds the wire.
   struct Crossed {
     std::size_t wire = 0;

@@ -218,17 +218,17 @@ OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const 
   check(b_rows == k, "the rows of b are the columns of a");
   check(out.rows == m && out.columns == n, "the output of a product is a's rows by b's columns");
   check(spec.kernel_rows == 0 || spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
-  const DType narrower = bytes_of(b.dtype) < bytes_of(a.dtype) ? b.dtype : a.dtype;
+  const DType dtype = b.dtype == DType::fp8 ? b.dtype : a.dtype;
   const GemmShape shape{.m = m,
                         .n = n,
                         .k = k,
                         .accumulate = spec.accumulate,
-                        .dtype = narrower,
+                        .dtype = dtype,
                         .accumulator = spec.accumulator,
                         .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows},
                         .transpose_a = spec.transpose_a,
                         .transpose_b = spec.transpose_b,
-                        .out = out.dtype == narrower ? std::nullopt : std::optional(out.dtype)};
+                        .out = out.dtype == dtype ? std::nullopt : std::optional(out.dtype)};
   const auto first = static_cast<std::uint32_t>(program_.operands.size());
   program_.operands.insert(program_.operands.end(), {a.regions, b.regions, out.regions});
   return add({.kind = OpKind::gemm,

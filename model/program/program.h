@@ -145,7 +145,7 @@ enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, colle
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
-  DType dtype = DType::bf16;  // dtype in which the factors are multiplied: that of the narrower one
+  DType dtype = DType::bf16;  // dtype in which the factors are multiplied: fp8 if one is fp8, otherwise a's
   DType accumulator = DType::fp32;
   Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a separate kernel
   bool transpose_a = false;

@@ -265,7 +265,7 @@ namespace {
 /// Returns the relevant options at sites that have no more than two forms.
 OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
-  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
+  const bool adds = kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
   if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
   }
@@ -297,7 +297,7 @@ std::vector<StrategyOptions> fused_proved(const StrategyOptions& base) {
   return parts::in_all_cuts(in_both_sums(fused::proved(base), {}), {});
 }
 OptionSet fused_options(SiteKind kind, const StrategyOptions& options) {
-  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
+  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs || kind == SiteKind::gemm_ar;
   return forward ? fused::relevant(kind, options) : two_forms(kind, options);
 }
 constexpr OptionSet fused_uses() {

@@ -18,8 +18,7 @@ namespace commfuse {
 /// - tensor parallelism with sequence parallelism, forward and backward: ag_gemm (all-gather and GEMM), gemm_rs (GEMM
 ///   and reduce-scatter), and attention_rs (the attention core and the gemm_rs after it);
 /// - tensor parallelism without sequence parallelism: gemm_ar (GEMM and all-reduce), and mlp_ar (both GEMMs of an MLP
-/// and
-///   an all-reduce);
+///   and an all-reduce);
 /// - data parallelism with sharded weights: weight_ag_gemm (all-gather of the weight and GEMM), gradient_rs (backward
 ///   GEMMs and reduce-scatter of the gradient);
 /// - Ulysses sequence parallelism, where every rank keeps its tokens and has all weights: gemm_a2a gives each rank all

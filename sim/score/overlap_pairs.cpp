@@ -46,8 +46,8 @@ bool is_serial(std::string_view stem) {
 
 /// Returns whether the word is generic: a table may use it for any kernel that it measures.
 bool is_any_kernel(std::string_view stem) {
-  constexpr std::array<std::string_view, 7> words{"fused",   "overlap", "overlapped", "triton",
-                                                  "gemm_rs", "ag_gemm", "ours"};
+  constexpr std::array<std::string_view, 8> words{"fused",   "overlap", "overlapped", "triton",
+                                                  "gemm_rs", "gemm_ar", "ag_gemm",    "ours"};
   return is_in(stem, words);
 }
 
@@ -132,7 +132,7 @@ void read_operator(Row& row, const OverlapColumns& columns, OverlapRow& into) {
   }
   const std::string_view op = row.text(columns.op);
   into.scatters = columns.op.exists() ? op == "rs" || op == "GEMM+RS" || op == "gemm_rs" : columns.scatters;
-  into.reduces_all = op == "ar" || op == "GEMM+AR" || op == "gemm_ar";
+  into.reduces_all = columns.op.exists() ? op == "ar" || op == "GEMM+AR" || op == "gemm_ar" : columns.reduces_all;
   if (columns.op.exists() && !into.scatters && !into.reduces_all && op != "ag" && op != "AG+GEMM" && op != "ag_gemm") {
     row.fault(fmt::format("op is {}; it must be ag, rs or ar", in_quotes(op)));
   }
@@ -171,8 +171,9 @@ OverlapColumns overlap_columns(const Table& table, std::string_view file_name, c
   columns.config = columns.layer.exists() ? table.column("config") : Column{};
   columns.width = number_after(table.comment("software"), stated_width).value_or(0);
   columns.scatters = has_part(file_name, "rs");
-  columns.says_operator =
-      columns.op.exists() || columns.layer.exists() || columns.scatters || has_part(file_name, "ag");
+  columns.reduces_all = !columns.scatters && has_part(file_name, "ar");
+  columns.says_operator = columns.op.exists() || columns.layer.exists() || columns.scatters || columns.reduces_all ||
+                          has_part(file_name, "ag");
   columns.launch = table.comments_say("eager")        ? Launch::eager
                    : table.comments_say("CUDA graph") ? Launch::graph
                                                       : Launch::stream;

@@ -43,6 +43,7 @@ struct OverlapColumns {
   std::int64_t width = 0;          ///< K and N of Flux's own table; 0: not stated.
   Column unscored_serial;          ///< Serial times that no schedule predicts.
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
+  bool reduces_all = false;        ///< GEMM, then all-reduce; used if the table has no column `op`.
   bool says_operator = false;      ///< The table or its file name states the operator.
   DType usual = DType::bf16;       ///< Used for rows without a dtype.
   int other_serials = 0;           ///< Number of additional columns of serial times, which are not read.

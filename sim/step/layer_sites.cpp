@@ -127,6 +127,19 @@ Scope scope_of(SiteName name, bool backward) {
   return Scope::qkv;
 }
 
+std::optional<Scope> forward_scope(SiteName name, const TrainingPlan& plan) {
+  if (plan.tensor == 1) {
+    return std::nullopt;
+  }
+  if (plan.sequence_parallel) {
+    return scope_of(name, false);
+  }
+  if (gathers(name)) {
+    return std::nullopt;
+  }
+  return name == SiteName::out_proj ? Scope::out_proj_ar : Scope::down_ar;
+}
+
 bool gathers(SiteName name) { return name == SiteName::qkv || name == SiteName::gate_up; }
 
 LayerSite input_gradient(const Projection& projection) {

@@ -550,14 +550,23 @@ std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
     return reason.empty() ? refusal_of(kernels, *point.machine, static_cast<std::int32_t>(plan.tensor), plan.dtype)
                           : reason;
   }
-  if (!plan.sequence_parallel) {
+  const bool sums_everywhere = covers(kernels, SiteKind::gemm_ar);
+  if (!plan.sequence_parallel && (plan.tensor == 1 || !sums_everywhere)) {
+    return fmt::format("{} runs GEMMs that meet {} of tensor ranks, and this plan has none; choose {}", kernels.name,
+                       sums_everywhere ? "an all-reduce" : "an all-gather or a reduce-scatter",
+                       plan.tensor == 1 ? "more --ranks" : "--sequence-parallel on");
+  }
+  const bool only_sums_everywhere = std::ranges::equal(kernels.sites, std::array{SiteKind::gemm_ar});
+  if (plan.sequence_parallel && only_sums_everywhere) {
     return fmt::format(
-        "{} runs GEMMs that meet an all-gather or a reduce-scatter of tensor ranks, and this plan has none; choose {}",
-        kernels.name, plan.tensor == 1 ? "more --ranks" : "--sequence-parallel on");
+        "{} runs GEMMs that meet an all-reduce of tensor ranks, and this plan has none; choose "
+        "--sequence-parallel off",
+        kernels.name);
   }
   const std::string refusal = refusal_of(kernels, *point.machine, static_cast<std::int32_t>(plan.tensor), plan.dtype);
   const auto is_covered = [&](const LayerSite& site) {
-    return !site.backward && covers(kernels, gathers(site.projection) ? SiteKind::ag_gemm : SiteKind::gemm_rs);
+    const std::optional<Scope> scope = forward_scope(site.projection, plan);
+    return !site.backward && scope && covers(kernels, kinds_of(*scope).front());
   };
   return !refusal.empty() || std::ranges::any_of(layer_sites(*point.model, plan), is_covered)
              ? refusal

@@ -58,7 +58,7 @@ void LayerCost::add_fastest(Stream& stream, const SitePoint& site, const SiteLab
 }
 
 SitePoint LayerCost::point_of(const Projection& projection, const Implementation& kernels) const {
-  SitePoint point = point_of(*projection.shape, scope_of(projection.name, false));
+  SitePoint point = point_of(*projection.shape, *forward_scope(projection.name, plan_));
   point.implementation = &kernels;
   point.strategy = kernels.strategy;
   return point;
@@ -97,12 +97,6 @@ void LayerCost::site(Stream& stream, const Projection& projection, Direction dir
                  column ? whole.contraction : whole.contraction / plan_.tensor},
                 column);
 }
-
-namespace {
-
-SiteKind forward_kind(SiteName name) { return gathers(name) ? SiteKind::ag_gemm : SiteKind::gemm_rs; }
-
-}  // namespace
 
 void LayerCost::site_forward(Stream& stream, const Projection& projection) {
   if (const Implementation* const kernels = point_.implemented.kernels) {
@@ -222,7 +216,8 @@ std::vector<ImplementedGemm> LayerCost::saved_by(const Implementation& kernels) 
                                !framework.implementation_sites;
   std::vector<ImplementedGemm> saved;
   for (const LayerSite& site : layer_sites(model_, plan_)) {
-    if (site.backward || !covers(kernels, forward_kind(site.projection))) {
+    const std::optional<Scope> scope = forward_scope(site.projection, plan_);
+    if (site.backward || !scope || !covers(kernels, kinds_of(*scope).front())) {
       continue;
     }
     read_weights(site.weights);

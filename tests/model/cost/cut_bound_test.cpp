@@ -50,6 +50,23 @@ Machine one_switch(int gpus) { return wired({.gpus_per_node = gpus, .gpu_rate = 
 constexpr StrategyOptions ring_options{};
 constexpr StrategyOptions direct_options{.form = Form::direct};
 
+// Without sums in the switch, each port carries 7 shards of partial sums and 7 of complete sums, otherwise 9 shards.
+TEST(CutBound, CountsSumsInTheSwitchOfAnAllReduceInAKernel) {
+  const Program program = generate(operation_of(Scope::down_ar, false), 8, fused_kernel_strategy, {});
+  const Sizes sizes = bind_sizes(
+      program, quantities_of({.hidden = 500, .ffn = 512, .heads = 1, .kv_heads = 1, .head_dim = 500}, {.seq = 8000}));
+  Machine machine = one_switch(8);
+  EXPECT_DOUBLE_EQ(CutBound(program, machine).at(program, sizes).seconds, 14e6 / 100e9);
+  NcclKernels kernels;
+  kernels.nvls.emplace();
+  machine.link.collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  EXPECT_DOUBLE_EQ(CutBound(program, machine).at(program, sizes).seconds, 9e6 / 100e9);
+  for (const double seconds_per_byte : seconds_per_byte_in_kernel(program, machine)) {
+    EXPECT_DOUBLE_EQ(seconds_per_byte, 9.0 / 14.0 / 100e9);
+  }
+  EXPECT_EQ(crossings_with_switch_sums(2), 1.5);  // between two ranks the switch saves nothing
+}
+
 // In every schedule a GPU receives 7 MB at 100 GB/s.
 TEST(CutBound, IsThePortOfASwitch) {
   for (const auto& [strategy, options] :

@@ -34,8 +34,10 @@ std::set<BufferId> buffers_of_sums(const Program& program) {
   for (const Op& op : program.ops) {
     const auto* map = std::get_if<ElementwiseShape>(&program.shapes[op.shape]);
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+    const bool gathers_sums =
+        collective != nullptr && sums.contains(program.regions_of(program.inputs_of(op).front()).front().buffer);
     if ((map != nullptr && (map->function == Function::add || map->function == Function::residual)) ||
-        (collective != nullptr && adds(collective->kind))) {
+        (collective != nullptr && adds(collective->kind)) || gathers_sums) {
       for (const auto& operands : {program.inputs_of(op), program.outputs_of(op)}) {
         for (const Slice& operand : operands) {
           for (const Region& region : program.regions_of(operand)) {

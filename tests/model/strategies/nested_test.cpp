@@ -54,6 +54,20 @@ TEST(NestedRings, AreProvedForNodesOfAllSizes) {
   }
 }
 
+TEST(NestedRings, HaveAnAllGatherPerRingForAnAllReduce) {
+  const std::vector<SiteKind> kinds = kinds_of(Scope::down_ar);
+  const StrategyOptions nested = canonical(commfuse_strategy, kinds, {.inner = 4}, 8);
+  EXPECT_EQ(nested.inner, 4);
+  const Program program = generate(operation_of(Scope::down_ar, true), 8, commfuse_strategy, nested);
+  std::vector<int> axes;
+  for (const Op& op : program.ops) {
+    if (const auto* gather = std::get_if<CollectiveShape>(&program.shapes[op.shape])) {
+      axes.push_back(gather->axis);
+    }
+  }
+  EXPECT_EQ(axes, (std::vector{1, 0}));  // inside each node, then between nodes
+}
+
 TEST(NestedRings, ExistInTheRingFormOnly) {
   const Program program =
       generate(operation_of(Scope::qkv, true), 8, commfuse_strategy, {.form = Form::direct, .inner = 4});

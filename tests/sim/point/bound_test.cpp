@@ -26,7 +26,7 @@ TEST(Bound, NoScheduleTakesLessTime) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const char* hardware : {"h100-sxm", "b200-sxm", "pcie-rtx-pro-6000", "ascend-910b-mesh"}) {
-    for (const Scope scope : {Scope::gate_up, Scope::down}) {
+    for (const Scope scope : {Scope::gate_up, Scope::down, Scope::down_ar}) {
       for (const std::int32_t ranks : {1, 2, 8}) {
         for (const std::int64_t seq : {256, 4096, 32768}) {
           Point point{.model = load_model("llama-3.1-70b"), .machine = load_machine(hardware)};
@@ -37,6 +37,21 @@ TEST(Bound, NoScheduleTakesLessTime) {
               << hardware << " " << name_of(scope) << ", " << ranks << " ranks, seq " << seq;
         }
       }
+    }
+  }
+}
+
+// NCCL's sums inside each node are in the switch, while the nodes exchange them.
+TEST(Bound, NoAllReduceOverNodesTakesLessTime) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  for (const char* hardware : {"hgx-h800-x2", "dgx-h100-x2", "gb200-nvl72-x2"}) {
+    for (const std::int64_t seq : {4096, 32768}) {
+      Point point{.model = load_model("llama-3.1-70b"), .machine = load_machine(hardware)};
+      point.scope = Scope::out_proj_ar;
+      point.ranks = 16;
+      point.seq = seq;
+      EXPECT_LE(fastest_of(predictor, point, true), fastest_of(predictor, point, false)) << hardware << ", seq " << seq;
     }
   }
 }

@@ -230,10 +230,10 @@ TEST(ClosedForms, AFusedAllReduceExposesTheSumsOfTheLastBlock) {
 
 TEST(ClosedForms, CommFuseGathersTheSumsThatItScattered) {
   for_all_ranks_and_transfers(1, transfers, [](std::int32_t ranks, Duration p) {
-    for (const Form ring_or_direct : {Form::ring, Form::direct}) {
-      const OpCosts costs{.gemm = c, .exchange = p, .collective = 5us, .elementwise = a};
-      const Simulated scattered(one_site("commfuse", SiteKind::gemm_rs, ranks, form(ring_or_direct)), costs);
-      const Simulated reduced(one_site("commfuse", SiteKind::gemm_ar, ranks, form(ring_or_direct)), costs);
+    const OpCosts costs{.gemm = c, .exchange = p, .collective = 5us, .elementwise = a};
+    for (const StrategyOptions& options : schedules_to_try(commfuse_strategy, std::array{SiteKind::gemm_rs}, ranks)) {
+      const Simulated scattered(one_site("commfuse", SiteKind::gemm_rs, ranks, options), costs);
+      const Simulated reduced(one_site("commfuse", SiteKind::gemm_ar, ranks, options), costs);
       EXPECT_EQ(reduced.makespan(), scattered.makespan() + (ranks == 1 ? Duration{} : Duration{5us}));
     }
   });

@@ -196,7 +196,8 @@ TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
             "implementation te does not cover scope down_backward, as it was measured in forward passes only; "
             "scopes that it covers: qkv, out_proj, gate_up, down, mlp");
   EXPECT_EQ(clash_in({"as=flash_overlap"}),
-            "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down");
+            "implementation flash_overlap does not cover scope gate_up; scopes that it covers: out_proj, down, "
+            "out_proj_ar, down_ar");
   for (const ResultRow& row : gemm_rows({"as=all", "scope=ulysses"})) {
     EXPECT_EQ(row.implements, "") << row.strategy;
   }

@@ -216,6 +216,15 @@ TEST(OverlapPairs, AllReducesAreScored) {
             "--as typical");
 }
 
+TEST(OverlapPairs, TheFileNameMayStateTheAllReduce) {
+  const std::string table =
+      "# hardware: 8x B300\nM,N,K,ngpus,dtype,serial_us,gemm_ar_us\n4096,7168,12288,8,bf16,319.6,213.1\n";
+  const TableScore score = score_text(table, "overlap_vllm_gemm_ar_b300.csv", {});
+  ASSERT_EQ(score.pairs.size(), 1U);
+  EXPECT_EQ(score.pairs[0].implementation, "vllm_gemm_ar");
+  EXPECT_NE(score.pairs[0].command.find("--scope down_ar"), std::string::npos);
+}
+
 TEST(OverlapPairs, ImplementationsWithoutSuchAKernelAreSkipped) {
   const TableScore score =
       score_text(std::string(table_head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});

@@ -288,6 +288,19 @@ TEST(ImplementedRows, ANamedImplementationThatCannotRunHasAReason) {
             "choose --sequence-parallel on");
 }
 
+TEST(ImplementedRows, WithoutSharedTokensRowParallelGemmsMeetAnAllReduce) {
+  const std::vector<std::string> settings{"scope=prefill", "hardware=b200-sxm", "as=vllm_gemm_ar", "uncertainty=off"};
+  std::vector<std::string> without_sharing = settings;
+  without_sharing.emplace_back("parallel.sequence_parallel=off");
+  const std::vector<StepRow> rows = implemented_rows(without_sharing);
+  ASSERT_EQ(names_of(rows), (std::vector<std::string>{"serial", "vllm_gemm_ar"}));
+  EXPECT_EQ(rows.back().text("implemented_sites"), "out_proj, down");
+  EXPECT_LT(rows.back().number("time_ms"), rows.front().number("time_ms"));
+  EXPECT_EQ(row_named(implemented_rows(settings), "vllm_gemm_ar").text("reason"),
+            "vllm_gemm_ar runs GEMMs that meet an all-reduce of tensor ranks, and this plan has none; choose "
+            "--sequence-parallel off");
+}
+
 TEST(ImplementedRows, AllSelectsImplementationsThatRunThere) {
   const std::vector<StepRow> rows = implemented_rows({"as=all", "strategy.name=serial", "uncertainty=off"});
   const std::vector<std::string> names = names_of(rows);
