@@ -166,7 +166,7 @@ function asNote(rows) {
   }
   if (text === "all") {
     return rows && !withImplementations(rows)
-      ? "No implementation runs this, so ideal schedules are shown. Implementations cover qkv, out_proj, gate_up, down, mlp, out_proj_ar and down_ar."
+      ? "No implementation runs this, so ideal schedules are shown. Implementations cover single GEMMs and mlp."
       : `${real > 0 ? `${real} run` : "All that run"} here, next to serial and ideal kernels.`;
   }
   return implementationOf(text)?.words ?? "named by the link";

@@ -298,7 +298,7 @@ const SHORT = {
   two_streams: "2 streams",
 };
 const narrow = () => matchMedia("(max-width: 700px)").matches;
-const NARROW_NAMES = { commfuse: "fuse", ring_exchange: "ring" };
+const NARROW_NAMES = { commfuse: "fuse", cublasmp: "blasmp", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
 /// Returns a cell that names the recommended implementation, or serial if that is clearly faster.

@@ -3,6 +3,7 @@
 
 const text = (id) => `document.getElementById("${id}").textContent`;
 const less = (share) => `${(100 * Math.abs(share)).toFixed(1)}% ${share > 0 ? "less" : "more"} time`;
+const listed = (names) => names.join(", ").replace(/, ([^,]*)$/, " and $1");
 const chosen = 'document.getElementById("in-as").selectedOptions[0].textContent';
 const panels = "commfusePage.parts.timelines.panels.map((p) => [p.row.implements, p.row.strategy, p.ideal])";
 
@@ -36,7 +37,7 @@ export async function checkReal(page, checks) {
   const unmeasured = real.filter((row) => row.unmeasured_on).map((row) => row.strategy);
   checks.equal(
     await page.value(text("beyond")),
-    `Beyond the fit: ${unmeasured.join(" and ")} ${unmeasured.length > 1 ? "were" : "was"} not measured on GPUs such as H100 SXM; the others were measured on such GPUs.`,
+    `Beyond the fit: ${listed(unmeasured)} ${unmeasured.length > 1 ? "were" : "was"} not measured on GPUs such as H100 SXM; the others were measured on such GPUs.`,
     "unmeasured implementations are named in one sentence",
   );
   checks.equal(await page.value('document.getElementById("warnings").hidden'), true, "unmeasured implementations cause no warning");
