@@ -117,12 +117,11 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
 
 /// Returns how often a transfer of partial or complete sums crosses its link, compared with a transfer between two
 /// ranks.
-double crossings_of(const Program& program, const ImplementedSite& site) {
-  const int ranks = program.mesh.ranks();
+double crossings_of(const ImplementedSite& site, int ranks, bool is_of_all_reduce) {
   if (!site.sums_in_switch) {
     return 1.0;
   }
-  return reduces_all(program) ? crossings_with_switch_sums(ranks) : static_cast<double>(ranks) / (ranks - 1);
+  return is_of_all_reduce ? crossings_with_switch_sums(ranks) : static_cast<double>(ranks) / (ranks - 1);
 }
 
 /// Returns the shortest time that the transport allows for a transfer to one of the other ranks.
@@ -338,7 +337,9 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
                 (is_call ? site.per_call.value : Duration{});
       });
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      const Duration least = transfer_time(load_of(*exchange, sizes), crossings_of(program, site), site, machine.link);
+      const Duration least =
+          transfer_time(load_of(*exchange, sizes), crossings_of(site, program.mesh.ranks(), &site == &sites.gemm_ar),
+                        site, machine.link);
       for_each_price(costs, i, [&](Duration& price) { price = std::max(price, least) + site.per_step.value; });
     } else if (const auto* sum = std::get_if<ElementwiseShape>(&shape);
                sum != nullptr && op.purpose == Purpose::local && sum->function == Function::add) {
