@@ -56,8 +56,8 @@ class CutBound {
   std::vector<Wire> wires_;
 };
 
-/// Returns how often an all-reduce whose sums the switch adds and spreads crosses a link, compared with transfers of
-/// partial and then complete sums between ranks: (N + 1) / N instead of 2 (N - 1) / N of its bytes.
+/// Returns the bytes that cross a link if the switch adds and spreads the sums of an all-reduce, (N + 1) / N of the
+/// tensor, divided by those if ranks exchange partial and then complete sums, 2 (N - 1) / N of the tensor.
 double crossings_with_switch_sums(int ranks);
 
 /// Returns true if data move inside kernels.

@@ -129,7 +129,8 @@ double conversion_seconds(const Accelerator& accelerator, const GemmParameters& 
   return parameters.conversion_passes.value * cost * converted / rate;
 }
 
-/// Returns the fixed time of a GEMM. That of fp8 contains the calls of the conversion.
+/// Returns the fixed time of a GEMM. The fitted ramp of fp8 contains the calls of the conversion, which a GEMM with fp8
+/// inputs does not make.
 Duration ramp_of(const Accelerator& accelerator, const GemmSize& size) {
   const Duration fitted = accelerator.matrix_unit(size.dtype).gemm.ramp.value;
   const bool has_calls_of_conversion = size.dtype == DType::fp8 && !size.converts && accelerator.supports(DType::bf16);

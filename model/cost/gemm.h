@@ -13,8 +13,8 @@
 //   join   = split overhead + join cost x partial results / HBM rate    only when the k loop is split
 //   conversion = conversion passes x cost of a byte x m k bytes / HBM rate    of the activations, into this dtype
 //
-// A GEMM whose activations already have this dtype has no conversion. The fitted ramp contains the calls of the
-// conversion, so without one the ramp is at most that of bf16.
+// A GEMM whose activations already have this dtype has no conversion. The fitted ramp of fp8 contains the calls of
+// the conversion, so without a conversion the ramp is at most that of bf16.
 //
 // Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of
 // the L2 together with input and output stay there; from a tenth above that size nothing stays, and the share falls
@@ -59,7 +59,8 @@ struct GemmSize {
   std::optional<DType> out = {};  ///< Dtype of the output, if it differs.
   double weight_bits = 0.0;       ///< Bits of a weight in memory; 0: the bits of dtype.
   bool accumulate = false;        ///< Adds to the output, which is therefore read as well.
-  /// Activations are converted from 16 bits if the parameters of dtype include a conversion; false: they have dtype.
+  /// True: activations are converted from 16 bits, if the parameters of dtype include a conversion. False: they already
+  /// have this dtype.
   bool converts = true;
   Flops run{};  ///< FLOPs of the run of back-to-back GEMMs that includes this one; they set how hot the chip is.
   /// Largest number of copies of the weights between which a benchmark alternates; it uses as many as fill the L2. 0:

@@ -478,7 +478,8 @@ void mark_launch(const Accelerator& accelerator, Launch launch, const Mark& mark
   }
 }
 
-/// Marks what a GEMM depends on whose activations are converted if the parameters of its dtype include that.
+/// Marks the parameters of a GEMM's price. `converts`: activations are converted, if the parameters of the dtype
+/// include a conversion.
 template <class Mark>
 void mark_gemm(const Accelerator& accelerator, DType dtype, bool converts, const Mark& mark) {
   const auto& unit = accelerator.matrix_unit(dtype);

@@ -12,11 +12,11 @@
 namespace commfuse {
 
 /// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero. The activations
-/// have the dtype of the factors, so they are not converted.
+/// count as having the GEMM's dtype already, so they are not converted.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
-/// Returns the size with factors of another dtype, if one is given, into which the activations are converted; the
-/// output keeps its dtype.
+/// Returns the size with factors of another dtype, if one is given. The activations are converted to this dtype; the
+/// output keeps its own.
 GemmSize with_factors(GemmSize size, const std::optional<DType>& factors);
 
 AttentionSize attention_size(const AttentionShape& attention, const Sizes& sizes);

@@ -250,7 +250,7 @@ class DeclarationReader {
                               spec.transpose_b ? "columns" : "rows", in_words(matched, dimensions()), left.name,
                               spec.transpose_a ? "rows" : "columns", in_words(contracted, dimensions()))};
     }
-    // GEMMs add up in fp32, so sums may keep it, and the output of fp8 factors may have any dtype.
+    // GEMMs accumulate in fp32, so any product may stay in fp32. A product of fp8 factors may have any dtype.
     const bool is_narrow = left.dtype == DType::fp8 || right.dtype == DType::fp8;
     const Node* dtype = fields.find("dtype");
     if (dtype != nullptr && (is_narrow || dtype_of(*dtype) == DType::fp32)) {

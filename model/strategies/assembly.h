@@ -70,7 +70,7 @@ class Assembly {
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
   /// Makes the current value the output of the program, with rows and columns as for begin_with.
   void end_with(Index row, Index column);
-  /// Adds a GEMM whose output is summed over ranks as unfused work.
+  /// Adds, as unfused work, a GEMM whose output is summed over ranks.
   void unfused_sum(GemmShape gemm);
   /// Adds the gradient of a weight as unfused work: rows x columns, summed over `tokens`.
   void unfused_gradient(Extent rows, Extent columns, Extent tokens);

@@ -22,8 +22,8 @@ inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::
 
 Done ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done gemm_rs(const Stage& stage, const StrategyOptions& options);
-/// Adds the schedule of gemm_rs, and then an all-gather that brings the sums to all ranks, inside each inner ring first
-/// if rings are nested.
+/// Adds the schedule of gemm_rs, then an all-gather of the sums. Nested rings have two all-gathers: inside each inner
+/// ring, then between the rings.
 Done gemm_ar(const Stage& stage, const StrategyOptions& options);
 
 /// Returns the number of blocks of a shard: its sub-slices, counted in both halves if the halves move in opposite

@@ -16,7 +16,7 @@
 //
 // With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
 // and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete
-// sums of one block move under the next one; after the GEMM, those of the last block remain.
+// sums of one block move under the next one; those of the last block stay exposed after the GEMM.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"
@@ -95,7 +95,7 @@ class FusedAllReduce {
     return builder_.rows_of(stage_.output, stage_.shard(0) + block);
   }
 
-  /// Computes the part of the shard of the rank that is `step` + 1 ahead, and sends it there; the rank's own is last.
+  /// Computes this rank's part of a block for the rank `step` + 1 ahead, and sends it there; the own shard is last.
   void multiply(std::int32_t step, std::int32_t block) {
     const Region part = builder_.rows_of(partial_, step * stage_.cuts + block);
     computed_ = builder_.gemm({.a = {builder_.rows_of(stage_.input, stage_.shard(step + 1) + block)},

@@ -38,7 +38,7 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
-///   gemm_ar        input: all tokens x own share of K      output: all tokens x columns, complete sums
+///   gemm_ar        input: all tokens x own share of K   output: all tokens x columns, complete sums
 ///   attention_rs   as gemm_rs; its input is made by `attend`
 ///   gemm_a2a       input: own shard                     output: all tokens x own columns; weight: all columns
 ///   attention_a2a  input: all tokens x own share of K, made by `attend`

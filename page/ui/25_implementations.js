@@ -166,7 +166,7 @@ function asNote(rows) {
   }
   if (text === "all") {
     return rows && !withImplementations(rows)
-      ? "No implementation runs this, so ideal schedules are shown. Implementations cover single GEMMs and mlp."
+      ? "No implementation runs this, so ideal schedules are shown. Implementations cover forward GEMMs and mlp."
       : `${real > 0 ? `${real} run` : "All that run"} here, next to serial and ideal kernels.`;
   }
   return implementationOf(text)?.words ?? "named by the link";

@@ -46,8 +46,8 @@ struct LayerSite {
 };
 
 Scope scope_of(SiteName name, bool backward);
-/// Returns the scope of a GEMM of the forward pass with its collective of the tensor ranks; nullopt if there is none,
-/// as for a single rank, and for column-parallel GEMMs without sequence parallelism.
+/// Returns the scope of a forward GEMM with its collective; nullopt if tensor ranks have no collective there: for a
+/// single rank, and for column-parallel GEMMs without sequence parallelism.
 std::optional<Scope> forward_scope(SiteName name, const TrainingPlan& plan);
 /// Returns whether the site gathers tokens before its GEMM in the forward pass.
 bool gathers(SiteName name);

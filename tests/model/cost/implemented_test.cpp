@@ -108,7 +108,7 @@ TEST(Implemented, SumsInTheSwitchReadTheOwnShareToo) {
 TEST(Implemented, AnAllReduceInTheSwitchCrossesALinkOncePerDirection) {
   const Kernel kernel(Scope::down_ar);
   ImplementedSites sites;
-  sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // These sites are of the other kinds.
+  sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // Costs of other sites must not count.
   sites.gemm_ar.rate.emplace().value = BytesPerSecond{100e9};
   const std::vector<std::size_t> exchanges = kernel.of_kind(OpKind::exchange);
   const std::size_t transfers = exchanges.size();  // partial sums, and as many complete ones

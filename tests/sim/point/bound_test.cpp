@@ -41,7 +41,7 @@ TEST(Bound, NoScheduleTakesLessTime) {
   }
 }
 
-// NCCL's sums inside each node are in the switch, while the nodes exchange them.
+// NCCL sums in the switch of each node, and exchanges these sums between nodes.
 TEST(Bound, NoAllReduceOverNodesTakesLessTime) {
   StructureCache structures;
   Predictor predictor(structures);
