@@ -133,8 +133,8 @@ double conversion_seconds(const Accelerator& accelerator, const GemmParameters& 
 /// inputs does not make.
 Duration ramp_of(const Accelerator& accelerator, const GemmSize& size) {
   const Duration fitted = accelerator.matrix_unit(size.dtype).gemm.ramp.value;
-  const bool has_calls_of_conversion = size.dtype == DType::fp8 && !size.converts && accelerator.supports(DType::bf16);
-  return has_calls_of_conversion ? std::min(fitted, accelerator.matrix_unit(DType::bf16).gemm.ramp.value) : fitted;
+  const bool has_unused_calls = size.dtype == DType::fp8 && !size.converts && accelerator.supports(DType::bf16);
+  return has_unused_calls ? std::min(fitted, accelerator.matrix_unit(DType::bf16).gemm.ramp.value) : fitted;
 }
 
 /// Returns the shortest time that the chip's power limit allows: the rate falls from `burst_efficiency` of the peak to

@@ -492,7 +492,8 @@ void add_schedule_flags(CLI::App& command, CheckRequest& request) {
                        .add_option("--scope", request.scope,
                                    "ag_gemm, gemm_rs, attention, mlp, layer, and more; also gemm_ar, mlp_ar, ulysses, "
                                    "ag_gemm_backward, gemm_rs_backward, weight_ag_gemm, data_parallel; ag_gemm is "
-                                   "qkv and gate_up of run, gemm_rs is out_proj and down")
+                                   "qkv and gate_up of run, gemm_rs is out_proj and down, gemm_ar is out_proj_ar "
+                                   "and down_ar")
                        ->capture_default_str(),
                    scopes));
   usual(offers_words(command.add_option("--dtype", request.dtype, "bf16, fp16, fp32")->capture_default_str(),

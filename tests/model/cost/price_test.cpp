@@ -244,7 +244,7 @@ TEST(Price, GemmsOfFp8TensorsConvertNothing) {
   EXPECT_LT(priced.costs.duration[1], estimate_gemm(h100.accelerator, gemm, 132).time);
 }
 
-TEST(Price, SumsOfFp8LayersMoveAsMuchAsIn16Bits) {
+TEST(Price, SumsOfFp8LayersMoveIn16Bits) {
   const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   const Priced narrow(Scope::down, 8, "serial", h100, {}, {.dtype = DType::fp8});
   const Priced wide(Scope::down, 8, "serial", h100, {}, {.dtype = DType::bf16});
