@@ -64,6 +64,10 @@ TEST(CutBound, CountsSumsInTheSwitchOfAnAllReduceInAKernel) {
   for (const double seconds_per_byte : seconds_per_byte_in_kernel(program, machine)) {
     EXPECT_DOUBLE_EQ(seconds_per_byte, 9.0 / 14.0 / 100e9);
   }
+  TopologyPlan mesh{.gpus_per_node = 8, .gpu_rate = gigabytes(100)};
+  mesh.kind = NodeKind::full_mesh;
+  machine.plan = std::make_shared<const TopologyPlan>(mesh);
+  EXPECT_DOUBLE_EQ(CutBound(program, machine).at(program, sizes).seconds, 14e6 / 100e9);
   EXPECT_EQ(crossings_with_switch_sums(2), 1.5);  // between two ranks the switch saves nothing
 }
 
