@@ -9,6 +9,7 @@
 #include <map>
 
 #include "model/check.h"
+#include "model/cost/implemented.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wire_loads.h"
 #include "model/program/matching.h"
@@ -32,8 +33,7 @@ bool is_on_a_switch(const Program& program, const Machine& machine) {
 /// add and spread the sums of an all-reduce with less traffic.
 double crossings_in_kernel(const Program& program, const Machine& machine) {
   const bool has_switch = machine.plan == nullptr || machine.plan->kind == NodeKind::nvswitch;
-  const bool has_sums =
-      has_switch && machine.link.collective.nccl != nullptr && machine.link.collective.nccl->nvls.has_value();
+  const bool has_sums = has_switch && sums_in_switch(machine.link);
   const int ranks_of_node = std::min(program.mesh.ranks(), machine.gpus_per_node);
   return has_sums && ranks_of_node > 1 && reduces_all(program)
              ? std::min(1.0, crossings_with_switch_sums(ranks_of_node))

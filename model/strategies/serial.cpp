@@ -42,7 +42,8 @@ Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
                         .waits = {gather}})};
 }
 
-Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
+/// Adds the GEMM, then the collective that sums its partial products.
+Done multiply_and_sum(const Stage& stage, CollectiveKind kind) {
   if (stage.ranks == 1) {
     return multiply_alone(stage);
   }
@@ -52,7 +53,7 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
                                     .b = {builder.whole(stage.weight)},
                                     .out = {builder.whole(partial)},
                                     .waits = stage.ready});
-  return {builder.collective({.kind = CollectiveKind::reduce_scatter,
+  return {builder.collective({.kind = kind,
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},
                               .out = {builder.whole(stage.output)},
@@ -60,22 +61,12 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
                               .waits = {gemm}})};
 }
 
+Done serial_gemm_rs(const Stage& stage, const StrategyOptions&) {
+  return multiply_and_sum(stage, CollectiveKind::reduce_scatter);
+}
+
 Done serial_gemm_ar(const Stage& stage, const StrategyOptions&) {
-  if (stage.ranks == 1) {
-    return multiply_alone(stage);
-  }
-  ProgramBuilder& builder = stage.builder;
-  const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
-  const OpId gemm = stage.multiply({.a = {builder.whole(stage.input)},
-                                    .b = {builder.whole(stage.weight)},
-                                    .out = {builder.whole(partial)},
-                                    .waits = stage.ready});
-  return {builder.collective({.kind = CollectiveKind::all_reduce,
-                              .axis = stage.axis,
-                              .in = {builder.whole(partial)},
-                              .out = {builder.whole(stage.output)},
-                              .wire = builder.buffer_of(stage.output).dtype,
-                              .waits = {gemm}})};
+  return multiply_and_sum(stage, CollectiveKind::all_reduce);
 }
 
 Done serial_mlp_ar(const Stage& stage, const StrategyOptions&) {

@@ -188,6 +188,12 @@ TEST(Implementations, WarnWhereNobodyMeasured) {
 /// Returns the reason of the last row, which is that of the implementations.
 std::string clash_in(const std::vector<std::string>& sets) { return gemm_rows(sets).back().reason; }
 
+TEST(Implementations, ThatSumInTheSwitchAreRefusedWithoutOne) {
+  EXPECT_EQ(clash_in({"as=vllm_gemm_ar", "scope=down_ar", "hardware=pcie-rtx-pro-6000"}),
+            "vllm_gemm_ar needs a switch that sums (NVLS), which pcie-rtx-pro-6000 lacks; choose another "
+            "implementation");
+}
+
 TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
   EXPECT_EQ(clash_in({"as=flux", "scope=mlp_ar"}),
             "implementation flux does not cover scope mlp_ar; scopes that it covers: qkv, out_proj, gate_up, down, "
