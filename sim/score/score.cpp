@@ -132,8 +132,7 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   return scores;
 }
 
-TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options) {
-  KnownMachines machines;
+TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options, KnownMachines machines) {
   machines.keep_only(options.hardware);
   StructureCache structures;
   Predictor predictor(structures);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/record/score.h"
+#include "sim/score/known_machines.h"
 
 namespace commfuse::score {
 
@@ -35,7 +36,7 @@ std::filesystem::path published_tables();
 std::vector<TableScore> score_tables(const std::vector<std::filesystem::path>& tables, const ScoreOptions& options,
                                      const std::function<void()>& finished = {});
 
-/// Scores a table from its text; `name` is its file name.
-TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options);
+/// Scores a table from its text against these machines; `name` is its file name.
+TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options, KnownMachines machines);
 
 }  // namespace commfuse::score

@@ -22,6 +22,7 @@
 #include "sim/score/implementation_residuals.h"
 #include "sim/score/score.h"
 #include "tests/own_folder.h"
+#include "tests/sim/score/score_text.h"
 
 namespace commfuse::score {
 namespace {

@@ -17,6 +17,7 @@
 #include "sim/score/sampled_op.h"
 #include "sim/score/score.h"
 #include "tests/sim/score/gemm_table.h"
+#include "tests/sim/score/score_text.h"
 
 namespace commfuse::score {
 namespace {

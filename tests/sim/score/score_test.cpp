@@ -25,6 +25,7 @@
 #include "model/hardware/link_rates.h"
 #include "tests/own_folder.h"
 #include "tests/sim/score/gemm_table.h"
+#include "tests/sim/score/score_text.h"
 
 namespace commfuse::score {
 namespace {
