@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::string_view implementation_schema = "commfuse.implementation/1";
 constexpr Range<std::int64_t> rank_range{2, 1024};
-constexpr std::array implemented_sites{SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::gemm_ar, SiteKind::mlp_ar};
 
 /// Returns the noun for a value of a key: "site" for the key "sites".
 std::string_view noun_of(std::string_view key) { return key.substr(0, key.size() - (key.ends_with('s') ? 1 : 0)); }
@@ -117,8 +116,9 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
     const auto index = static_cast<std::size_t>(generation);
     ImplementedSites& sites = costs.generations[index];
     sites.name = name;
-    sites.ag_gemm.rate_share = sites.gemm_rs.rate_share = sites.gemm_ar.rate_share = sites.mlp_ar.rate_share =
-        rate_share_of(transport, generation);
+    for (const ImplementedKind& kind : implemented_kinds) {
+      (sites.*kind.costs).rate_share = rate_share_of(transport, generation);
+    }
     sites.gemm_rs.sums_in_switch = sites.gemm_ar.sums_in_switch = transport == Transport::multimem;
     read_described(all_generations, sites);
     if (std::optional<YamlMap> one_generation =
@@ -144,17 +144,30 @@ void read_support(YamlMap map, Implementation& into) {
 constexpr std::array<std::string_view, 6> fittable{"per_call", "per_step",   "product_time",
                                                    "cut_cost", "rate_share", "rate"};
 
+/// Returns the names of the kinds of sites whose costs can be fitted.
+std::vector<std::string_view> fitted_kinds() {
+  std::vector<std::string_view> names;
+  for (const ImplementedKind& kind : implemented_kinds) {
+    if (kind.is_fitted) {
+      names.push_back(name_of(kind.kind));
+    }
+  }
+  return names;
+}
+
 constexpr std::size_t max_fitted = 4;
 
 void read_fitted(YamlMap map, Implementation& into) {
+  const std::vector<std::string_view> kinds = fitted_kinds();
   for (const std::string& name : texts_of(map, "fit")) {
     const std::string site = name.substr(0, name.find('.'));
     const std::string leaf = name.substr(name.find('.') + 1);
-    const bool is_of_one_kind = site == "ag_gemm" || site == "gemm_rs" || site == "gemm_ar";
+    const bool is_of_one_kind = std::ranges::find(kinds, site) != kinds.end();
     if ((site != leaf && !is_of_one_kind) || std::ranges::find(fittable, leaf) == fittable.end()) {
-      map.mistake("fit", fmt::format("unknown parameter {}; choose from {}, with the prefix ag_gemm., gemm_rs. or "
-                                     "gemm_ar. for one kind of site",
-                                     in_quotes(name), fmt::join(fittable, ", ")));
+      map.mistake("fit",
+                  fmt::format("unknown parameter {}; choose from {}, with a prefix such as {}. for one kind of "
+                              "site ({})",
+                              in_quotes(name), fmt::join(fittable, ", "), kinds.front(), fmt::join(kinds, ", ")));
     }
     if (std::ranges::find(into.fitted, name) != into.fitted.end()) {
       map.mistake("fit", fmt::format("{} is given twice; keep one of them", in_quotes(name)));
@@ -282,7 +295,7 @@ std::string refusal_of(const Implementation& implementation, const Machine& mach
                        names_of(implementation.generations, [](auto generation) { return name_of(generation); }));
   }
   const bool needs_switch = implementation.transport == Transport::multimem || covers(implementation, SiteKind::mlp_ar);
-  if (needs_switch && !sums_in_switch(machine.link)) {
+  if (needs_switch && !sums_in_switch(machine)) {
     return fmt::format("{} needs a switch that sums (NVLS), which {} lacks; choose another implementation",
                        implementation.name, machine.name);
   }

@@ -32,10 +32,8 @@ bool is_on_a_switch(const Program& program, const Machine& machine) {
 /// Returns how often a transfer inside a kernel crosses the wires of its node: less than once if the node's switch can
 /// add and spread the sums of an all-reduce with less traffic.
 double crossings_in_kernel(const Program& program, const Machine& machine) {
-  const bool has_switch = machine.plan == nullptr || machine.plan->kind == NodeKind::nvswitch;
-  const bool has_sums = has_switch && sums_in_switch(machine.link);
   const int ranks_of_node = std::min(program.mesh.ranks(), machine.gpus_per_node);
-  return has_sums && ranks_of_node > 1 && reduces_all(program)
+  return sums_in_switch(machine) && ranks_of_node > 1 && reduces_all(program)
              ? std::min(1.0, crossings_with_switch_sums(ranks_of_node))
              : 1.0;
 }

@@ -213,27 +213,28 @@ std::string_view in_words(Handicap handicap) {
 
 ImplementedSites without(ImplementedSites sites, Handicap handicap) {
   const ImplementedSite ideal;
-  for (ImplementedSite* site : {&sites.ag_gemm, &sites.gemm_rs, &sites.gemm_ar, &sites.mlp_ar}) {
+  for (const ImplementedKind& kind : implemented_kinds) {
+    ImplementedSite& site = sites.*kind.costs;
     switch (handicap) {
       case Handicap::gemm:
-        site->product_time = ideal.product_time;
-        site->cut_cost = ideal.cut_cost;
-        site->sms = ideal.sms;
+        site.product_time = ideal.product_time;
+        site.cut_cost = ideal.cut_cost;
+        site.sms = ideal.sms;
         break;
       case Handicap::transfers:
-        site->rate_share = ideal.rate_share;
-        site->rate = ideal.rate;
-        site->per_step = ideal.per_step;
-        site->sums_in_switch = ideal.sums_in_switch;
+        site.rate_share = ideal.rate_share;
+        site.rate = ideal.rate;
+        site.per_step = ideal.per_step;
+        site.sums_in_switch = ideal.sums_in_switch;
         break;
       case Handicap::calls:
-        site->per_call = ideal.per_call;
-        site->host_per_call = ideal.host_per_call;
-        site->host_per_step = ideal.host_per_step;
+        site.per_call = ideal.per_call;
+        site.host_per_call = ideal.host_per_call;
+        site.host_per_step = ideal.host_per_step;
         break;
       case Handicap::sums:
-        site->separate_sum = ideal.separate_sum;
-        site->sum_time = ideal.sum_time;
+        site.separate_sum = ideal.separate_sum;
+        site.sum_time = ideal.sum_time;
         break;
     }
   }
@@ -241,9 +242,10 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
 }
 
 bool is_issued_from_python(const ImplementedSites& sites) {
-  return std::ranges::any_of(
-      std::array{&sites.ag_gemm, &sites.gemm_rs, &sites.gemm_ar, &sites.mlp_ar},
-      [](const ImplementedSite* site) { return site->host_per_call.value > 0 || site->host_per_step.value > 0; });
+  return std::ranges::any_of(implemented_kinds, [&](const ImplementedKind& kind) {
+    const ImplementedSite& site = sites.*kind.costs;
+    return site.host_per_call.value > 0 || site.host_per_step.value > 0;
+  });
 }
 
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs) {
@@ -277,7 +279,11 @@ bool is_inside_switch_sum(const Program& program, std::size_t op) {
                                : program.lanes[program.ops[op].lane].kind == LaneKind::aux;
 }
 
-bool sums_in_switch(const Link& link) { return link.collective.nccl != nullptr && link.collective.nccl->nvls; }
+bool sums_in_switch(const Machine& machine) {
+  const bool has_switch = machine.plan == nullptr || machine.plan->kind == NodeKind::nvswitch;
+  const auto& nccl = machine.link.collective.nccl;
+  return has_switch && nccl != nullptr && nccl->nvls;
+}
 
 Duration switch_sum_time(const ImplementedSite& site, const Link& link, int ranks, Bytes tensor) {
   const double share = site.rate_share.value * link.nominal_rate.value.value;

@@ -16,6 +16,7 @@
 // Decision 59 explains the form.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "model/hardware/machine.h"
 #include "model/program/program.h"
 #include "model/program/sizes.h"
+#include "model/workload/sites.h"
 
 namespace commfuse {
 
@@ -64,6 +66,25 @@ struct ImplementedSites {
   /// Relative standard error on generations of GPUs without measurements; replaces `residual` there if it is larger.
   Parameter<double> elsewhere{0.0};
 };
+
+/// A kind of site that an implementation may cover, and its costs there.
+struct ImplementedKind {
+  SiteKind kind = SiteKind::ag_gemm;
+  ImplementedSite ImplementedSites::*costs = nullptr;
+  bool is_fitted = false;  ///< Measured pairs of kernels of this kind can determine its costs.
+};
+
+inline constexpr std::array implemented_kinds{ImplementedKind{SiteKind::ag_gemm, &ImplementedSites::ag_gemm, true},
+                                              ImplementedKind{SiteKind::gemm_rs, &ImplementedSites::gemm_rs, true},
+                                              ImplementedKind{SiteKind::gemm_ar, &ImplementedSites::gemm_ar, true},
+                                              ImplementedKind{SiteKind::mlp_ar, &ImplementedSites::mlp_ar, false}};
+
+/// The kinds of sites that an implementation may cover.
+inline constexpr std::array implemented_sites = [] {
+  std::array<SiteKind, implemented_kinds.size()> sites{};
+  std::ranges::transform(implemented_kinds, sites.begin(), &ImplementedKind::kind);
+  return sites;
+}();
 
 /// Costs by generation of GPUs, indexed as NcclGeneration.
 struct ImplementationCosts {
@@ -160,8 +181,8 @@ bool has_switch_sums(const Program& program);
 /// Returns whether the op is a later part of a kernel that sums in the switch, which its reduce-scatter launches: the
 /// residual, the norm or the all-gather. Requires a program with such kernels.
 bool is_inside_switch_sum(const Program& program, std::size_t op);
-/// Returns whether the link's switch can sum.
-bool sums_in_switch(const Link& link);
+/// Returns whether the machine's nodes have a switch that can sum.
+bool sums_in_switch(const Machine& machine);
 
 /// Changes prices of the ideal schedule into prices of `options.implementation`; issue costs stay. Requires an
 /// implementation, and costs of the program at these sizes and options on the machine.

@@ -46,13 +46,12 @@ Shape options() {
 }
 
 Shape supports() {
-  return map(
-      {{"sites", list(word_of(std::array{SiteKind::ag_gemm, SiteKind::gemm_rs, SiteKind::gemm_ar, SiteKind::mlp_ar}))},
-       {"dtypes", list(word_of(all_dtypes))},
-       optional({"experts", boolean(), "Also has kernels for mixtures of experts (default false)"}),
-       {"ranks", count(2, 1024), "Maximum ranks of one group"},
-       optional({"nodes", count(1, 4096), "Maximum nodes of one group (default 1)"}),
-       {"generations", list(word_of(all_nccl_generations)), "Supported generations of GPUs"}});
+  return map({{"sites", list(word_of(implemented_sites))},
+              {"dtypes", list(word_of(all_dtypes))},
+              optional({"experts", boolean(), "Also has kernels for mixtures of experts (default false)"}),
+              {"ranks", count(2, 1024), "Maximum ranks of one group"},
+              optional({"nodes", count(1, 4096), "Maximum nodes of one group (default 1)"}),
+              {"generations", list(word_of(all_nccl_generations)), "Supported generations of GPUs"}});
 }
 
 /// A key of a library's overlap configuration. The loader checks that the schedule exists.

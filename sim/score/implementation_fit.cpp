@@ -102,22 +102,13 @@ bool is_determined(const Parameter<T>& parameter) {
   return parameter.provenance == Provenance::fitted;
 }
 
-/// A kind of site with fitted costs.
-struct FittedSite {
-  SiteKind kind = SiteKind::ag_gemm;
-  ImplementedSite ImplementedSites::*costs = nullptr;
-};
-constexpr std::array fitted_sites{FittedSite{SiteKind::ag_gemm, &ImplementedSites::ag_gemm},
-                                  FittedSite{SiteKind::gemm_rs, &ImplementedSites::gemm_rs},
-                                  FittedSite{SiteKind::gemm_ar, &ImplementedSites::gemm_ar}};
-
 /// Calls `visit` with the parameter of each site that the implementation covers and to which the knob applies.
 template <class Visit>
 void for_each_parameter(const Implementation& implementation, ImplementedSites& sites, const Knob& knob,
                         const Visit& visit) {
-  for (const FittedSite& fitted : fitted_sites) {
-    ImplementedSite* const site = &(sites.*fitted.costs);
-    if (covers(implementation, fitted.kind) && knob.applies_to(name_of(fitted.kind))) {
+  for (const ImplementedKind& kind : implemented_kinds) {
+    ImplementedSite* const site = &(sites.*kind.costs);
+    if (kind.is_fitted && covers(implementation, kind.kind) && knob.applies_to(name_of(kind.kind))) {
       each_entry<ImplementedSite>([&, current = site](const auto& entry) {
         if (entry.key == knob.leaf()) {
           visit(current->*entry.member);
@@ -220,16 +211,16 @@ class ImplementationFit {
     const std::string space(static_cast<std::size_t>(indent), ' ');
     std::string text = parameter_line("residual", sites_.residual, indent);
     text += line_of("elsewhere", sites_.elsewhere, indent);
-    for (const FittedSite& fitted : fitted_sites) {
-      const std::string_view name = name_of(fitted.kind);
+    for (const ImplementedKind& kind : implemented_kinds) {
+      const std::string_view name = name_of(kind.kind);
       std::string lines;
-      each_entry<ImplementedSite>([&, site = &(sites_.*fitted.costs)](const auto& entry) {
+      each_entry<ImplementedSite>([&, site = &(sites_.*kind.costs)](const auto& entry) {
         const bool is_of_transport = entry.key == "rate_share" && std::ranges::none_of(knobs_, [&](const Knob& knob) {
                                        return knob.leaf() == "rate_share" && knob.applies_to(name);
                                      });
         lines += is_of_transport ? "" : line_of(entry.key, site->*entry.member, indent + 2);
       });
-      const bool is_shown = covers(implementation_, fitted.kind) && !lines.empty();
+      const bool is_shown = kind.is_fitted && covers(implementation_, kind.kind) && !lines.empty();
       text += is_shown ? fmt::format("{}{}:\n{}", space, name, lines) : "";
     }
     return text;

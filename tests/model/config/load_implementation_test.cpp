@@ -277,8 +277,8 @@ TEST_F(LoadImplementationTest, AcceptsEveryFormOfACountOfAnOption) {
 TEST_F(LoadImplementationTest, FittedKeysNameOnlyFittedParameters) {
   const auto not_fitted = [](const std::string& name) {
     return "./loom.yaml:15:6: unknown parameter '" + name +
-           "'; choose from per_call, per_step, product_time, cut_cost, rate_share, rate, with the prefix ag_gemm., "
-           "gemm_rs. or gemm_ar. for one kind of site";
+           "'; choose from per_call, per_step, product_time, cut_cost, rate_share, rate, with a prefix such as "
+           "ag_gemm. for one kind of site (ag_gemm, gemm_rs, gemm_ar)";
   };
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[sms]"), not_fitted("sms"));
   EXPECT_EQ(refusal("[per_call, gemm_rs.rate]", "[mlp_ar.rate]"), not_fitted("mlp_ar.rate"));

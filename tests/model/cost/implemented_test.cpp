@@ -20,13 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A GEMM of 4096 x 8192 x 28672 over 8 ranks of an H100 node, as one kernel whose shards are sent in one piece.
+/// A GEMM of 4096 x 8192 x 28672 over ranks of an H100 node, as one kernel whose shards are sent in one piece.
 struct Kernel {
-  explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy)
-      : program(generate(operation_of(scope, false), 8, strategy, {.sub_slices = 1})),
+  explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy, int ranks = 8)
+      : program(generate(operation_of(scope, false), ranks, strategy, {.sub_slices = 1})),
         meetings(meetings_of(program, Order(program, 0))),
         sizes(bind_sizes(program,
-                         quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, 8))) {}
+                         quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, ranks))) {}
 
   [[nodiscard]] Costs costs(const ImplementedSites* sites, Launch launch = Launch::stream) const {
     PriceOptions options{.interference = Interference::none, .launch = launch};
@@ -106,27 +106,28 @@ TEST(Implemented, SumsInTheSwitchReadTheOwnShareToo) {
 }
 
 TEST(Implemented, AnAllReduceInTheSwitchCrossesALinkOncePerDirection) {
-  const Kernel kernel(Scope::down_ar);
-  ImplementedSites sites;
-  sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // Costs of other sites must not count.
-  sites.gemm_ar.rate.emplace().value = BytesPerSecond{100e9};
-  const std::vector<std::size_t> exchanges = kernel.of_kind(OpKind::exchange);
-  const std::size_t transfers = exchanges.size();  // partial sums, and as many complete ones
-  const auto moving = [&] {
-    const Costs costs = kernel.costs(&sites);
-    Duration sum{};
-    for (const std::size_t op : exchanges) {
-      sum += costs.duration[op];
-    }
-    return to_microseconds(sum);
-  };
-  // 4096 x 8192 values of two bytes at 100 GB/s; N = 8.
-  constexpr double whole_us = 671.08864;
-  EXPECT_NEAR(moving(), whole_us * 2 * 7 / 8, 1e-3);
-  sites.gemm_ar.sums_in_switch = true;
-  EXPECT_NEAR(moving(), whole_us * 9 / 8, 1e-3);
-  sites.gemm_ar.per_step.value = 2us;
-  EXPECT_NEAR(moving(), whole_us * 9 / 8 + 2.0 * static_cast<double>(transfers), 1e-3);
+  constexpr double whole_us = 671.08864;  // 4096 x 8192 values of two bytes at 100 GB/s
+  for (const int ranks : {2, 8}) {
+    const Kernel kernel(Scope::down_ar, fused_kernel_strategy, ranks);
+    ImplementedSites sites;
+    sites.gemm_rs.per_step.value = sites.ag_gemm.per_step.value = 1s;  // Costs of other sites must not count.
+    sites.gemm_ar.rate.emplace().value = BytesPerSecond{100e9};
+    const std::vector<std::size_t> exchanges = kernel.of_kind(OpKind::exchange);
+    const std::size_t transfers = exchanges.size();  // partial sums, and as many complete ones
+    const auto moving = [&] {
+      const Costs costs = kernel.costs(&sites);
+      Duration sum{};
+      for (const std::size_t op : exchanges) {
+        sum += costs.duration[op];
+      }
+      return to_microseconds(sum);
+    };
+    EXPECT_NEAR(moving(), whole_us * 2 * (ranks - 1) / ranks, 1e-3);
+    sites.gemm_ar.sums_in_switch = true;
+    EXPECT_NEAR(moving(), whole_us * (ranks + 1) / ranks, 1e-3);
+    sites.gemm_ar.per_step.value = 2us;
+    EXPECT_NEAR(moving(), whole_us * (ranks + 1) / ranks + 2.0 * static_cast<double>(transfers), 1e-3);
+  }
 }
 
 TEST(Implemented, EagerPythonIssuesEveryOpAndItsOwnCalls) {

@@ -189,9 +189,13 @@ TEST(Implementations, WarnWhereNobodyMeasured) {
 std::string clash_in(const std::vector<std::string>& sets) { return gemm_rows(sets).back().reason; }
 
 TEST(Implementations, ThatSumInTheSwitchAreRefusedWithoutOne) {
+  const auto refusal = [](const std::string& name, const std::string& machine) {
+    return name + " needs a switch that sums (NVLS), which " + machine + " lacks; choose another implementation";
+  };
   EXPECT_EQ(clash_in({"as=vllm_gemm_ar", "scope=down_ar", "hardware=pcie-rtx-pro-6000"}),
-            "vllm_gemm_ar needs a switch that sums (NVLS), which pcie-rtx-pro-6000 lacks; choose another "
-            "implementation");
+            refusal("vllm_gemm_ar", "pcie-rtx-pro-6000"));
+  EXPECT_EQ(clash_in({"as=torch_multimem", "scope=mlp_ar", "hardware=gh200", "tp=4"}),
+            refusal("torch_multimem", "gh200"));
 }
 
 TEST(Implementations, AreRefusedForOtherScopesAndOmittedFromAll) {
