@@ -10,7 +10,8 @@ build=$(cd "$2" && pwd)
 export NODE_PATH=/usr/share/nodejs # folder in which Debian keeps what Emscripten's scripts need
 
 "$source/cmake/package/fetch_sources.sh" "$build/sources" yaml-cpp pugixml libmd
-emcmake cmake -S "$source" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release >"$build/configure.log" 2>&1 || {
+emcmake cmake -S "$source" -B "$build" -G Ninja -D CMAKE_BUILD_TYPE=Release \
+  -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=16 >"$build/configure.log" 2>&1 || {
   cat "$build/configure.log" >&2
   exit 1
 }
