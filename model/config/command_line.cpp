@@ -72,8 +72,9 @@ std::size_t last_of(std::string_view text, std::span<const std::string_view> end
   return std::string_view::npos;
 }
 
-/// Returns the description, or its longest complete beginning if it exceeds `width`: whole sentences, else the part
-/// before a colon, else the part before a comma. Returns the whole description when no beginning is short enough.
+/// Returns the description. If it is longer than `width`, returns its longest beginning that fits: whole sentences or
+/// clauses, else the part before a colon, else the part before a comma or a parenthesis. Returns the whole description
+/// when no beginning fits.
 std::string beginning_of(const std::string& description, std::size_t width) {
   constexpr std::array<std::string_view, 5> ends{"; ", ". ", ": ", ", ", " ("};
   constexpr std::array<std::pair<std::size_t, std::size_t>, 3> levels{{{0, 2}, {2, 1}, {3, 2}}};
@@ -258,7 +259,7 @@ void take_former_names(const Renames& renames, MeantWords& meant) {
 }
 
 /// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one. Also
-/// replaces former names with current ones.
+/// replaces former names with current ones, and synonyms of commands with the commands.
 MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames) {
   MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}, .warnings = {}};
   take_former_names(renames, meant);
@@ -374,7 +375,7 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see {}", sentence, help_command(app));
 }
 
-/// Returns true if everything printed so far has reached stdout; an earlier failure counts too.
+/// Returns true if everything printed so far has reached stdout, and false after any failed write.
 bool is_printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 constexpr const char* not_printed = "the output could not be written";
@@ -383,8 +384,8 @@ constexpr const char* not_printed = "the output could not be written";
 
 std::string exit_codes_in_words() {
   return wrapped(
-      "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check, score or plan missed its "
-      "gate; 69 needed hardware is absent; 130, 143 interrupted.",
+      "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check failed, or a score or "
+      "plan did not meet its limits; 69 required hardware is absent; 130, 143 interrupted.",
       "", "  ");
 }
 

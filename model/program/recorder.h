@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result of an evaluator or an executor: the makespan, per-rank summaries and the whole timeline, as far as the caller
-// asks for them.
+// Result of an evaluator or an executor: the makespan and, if the caller asks for them, per-rank summaries or also the
+// whole timeline.
 #pragma once
 
 #include <vector>

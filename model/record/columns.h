@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// The form in which texts about a plan of a whole model state the value of a column.
+/// How texts about a plan of a whole model state the value of a column.
 enum class PlanWords : std::uint8_t {
   setting,  ///< by itself: "recompute full"
   machine,  ///< in the words of the machine: "h100-sxm, links x2"
@@ -24,7 +24,7 @@ struct Column {
   std::string_view doc;   ///< description, one line
   ColumnType type = ColumnType::text;
   ColumnRole role = ColumnRole::outcome;
-  bool is_asked = false;  ///< True for a column that distinguishes points, or runs of one point.
+  bool is_asked = false;  ///< True for a setting that distinguishes points (seq) or runs of one point (jitter).
   bool of_layers = false;
   bool of_models = false;
   PlanWords plan_words = PlanWords::nothing;

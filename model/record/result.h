@@ -115,7 +115,7 @@ struct ResultColumn {
   /// Writes a value that is present back to the row; null if other columns contain it.
   void (*put)(ResultRow&, const Value&);
   ColumnRole role = ColumnRole::outcome;
-  /// Orders rows by the column; null if it does not distinguish points.
+  /// Orders rows by the column; null if it distinguishes neither points nor runs of one point.
   std::strong_ordering (*compare)(const ResultRow&, const ResultRow&) = nullptr;
 };
 

@@ -30,7 +30,7 @@ std::string read_small_file(const std::string& path);
 /// Throws ConfigError if two of the paths lead to the same file, even through links or another spelling.
 void refuse_repeated_files(std::span<const std::filesystem::path> files);
 
-/// Returns true if a path leads out of a folder. Links are followed as far as they exist.
+/// Returns true if a path leads out of a folder. Links are followed in the part of a path that exists.
 bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path);
 
 }  // namespace commfuse

@@ -31,9 +31,9 @@ struct LayerParameters {
 LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind);
 
 /// Returns the parameters of one layer with a state space: in-projection (2 inner + 2 groups x state + heads columns),
-/// convolution, A, D and the bias of dt per head, gated norm, out-projection, norm. In a gated delta network
-/// (huggingface/transformers, modeling_qwen3_next.py) the convolution has no bias, A and the bias of dt are per head,
-/// and the gated norm is as wide as a head. Requires state_space.
+/// convolution, A, D and the bias of dt per head, gated norm, out-projection, norm. A gated delta network
+/// (huggingface/transformers, modeling_qwen3_next.py) has one more column per head in the in-projection, no bias in the
+/// convolution, no D, and a gated norm as wide as a head. Requires state_space.
 std::int64_t state_space_parameters(const Transformer& model);
 
 struct ModelParameters {
@@ -50,8 +50,8 @@ struct ModelParameters {
 
 ModelParameters parameters_of(const Transformer& model);
 
-/// Returns the columns of the logits on one of `tensor` ranks that share the vocabulary. A vocabulary that they do not
-/// divide is padded, as Megatron-LM and vLLM pad it, so that every rank has rows of whole 16 bytes in 16 bits.
+/// Returns the columns of the logits on one of `tensor` ranks that share the vocabulary. If they do not divide it, each
+/// rank's share is padded to a multiple of 8 columns (16 bytes of 16-bit values), as in Megatron-LM and vLLM.
 std::int64_t logits_columns(const Transformer& model, std::int64_t tensor);
 
 /// Returns "70.6B parameters", or "671B parameters, 37.6B active" for a mixture of experts.

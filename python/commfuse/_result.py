@@ -111,7 +111,7 @@ class Result:
         self.words = words
         """Words of the equivalent command line, without "commfuse-sim" and the command."""
         self.code: int = called.code
-        """Exit code of the command: 0; 3 if some points failed; 4 if a score or plan missed its gate."""
+        """Exit code of the command: 0; 3 if some points failed; 4 if a score or plan did not meet its limits."""
         self.notes: str = called.notes
         """Remarks of the command, one per line."""
         self._help: str = called.help

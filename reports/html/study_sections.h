@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sections of a report on one point, its inputs, measurements and fits.
+// Sections of a report: one point with its uncertainty, the parameters behind it, measured times, and fits.
 #pragma once
 
 #include <span>
@@ -11,11 +11,12 @@
 
 namespace commfuse::reports {
 
-/// Returns breakdown, distribution under jitter and sensitivity, as far as they exist. The title names the point.
+/// Shows the breakdown of the time, its distribution under jitter and its sensitivity; a note states why one of the
+/// last two is absent. `title` names the point. Empty without predicted runs.
 std::string study_section(const PointStudy& study, std::string_view title, Charts& charts);
 
-/// Lists every parameter on which a time depends, with its kind, its error and its source; names parameters with little
-/// effect without details. `place` names the point. Empty without parameters.
+/// Lists every parameter on which a time depends, with its kind, standard error, effect and source; of parameters with
+/// little effect, it gives only name and kind. `place` names the point. Empty without parameters.
 std::string parameters_table(const Explanation& explanation, std::string_view place);
 
 /// Compares predicted with measured times. Empty without pairs.

@@ -162,8 +162,8 @@ std::string first_reason(const Scores& scores) {
   return "";
 }
 
-/// Throws ConfigError if nothing was scored although a gate, a kind or hardware is given; otherwise a gate would pass
-/// unnoticed. Faulty rows are reported elsewhere.
+/// Throws ConfigError if nothing was scored although a limit, a kind or hardware is given; otherwise a limit would
+/// seem to be met. Faulty rows are reported elsewhere.
 void require_scored(const ScoreRequest& request, const Scores& scores) {
   const auto any = [&](const auto& holds) { return std::ranges::any_of(scores, holds); };
   if (any([](const TableScore& score) { return score.fault_count > 0; })) {

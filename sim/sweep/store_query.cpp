@@ -202,8 +202,8 @@ void keep_winners(Statement& statement, const fs::path& store, std::size_t keys,
 
 bool is_after_strategy(const std::string& name) { return find_column(name) > find_column("strategy"); }
 
-/// Returns true for settings, including those that do not distinguish points, such as seeds, or that a flag of a row
-/// repeats.
+/// Returns true for settings, including those that do not distinguish points (seed) and those whose column is an
+/// outcome (dropout).
 bool is_setting(const Column& column) {
   return column.role != ColumnRole::outcome || column.plan_words == PlanWords::setting;
 }

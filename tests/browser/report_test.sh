@@ -11,8 +11,8 @@ skip() {
   printf 'skipped: %s\n' "$*"
   exit 77
 }
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "there is no Chromium"
-command -v node >/dev/null || skip "there is no node"
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "Chromium not found"
+command -v node >/dev/null || skip "node not found"
 
 rm -rf "$folder"
 mkdir -p "$folder"

@@ -23,7 +23,7 @@ class FullDisk : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(FullDisk, OnStdoutIsAFailureThatIsReported) {
   if (!std::filesystem::exists("/dev/full")) {
-    GTEST_SKIP() << "there is no /dev/full";
+    GTEST_SKIP() << "/dev/full not found";
   }
   const OwnFolder folder;
   const Outcome outcome = in_shell(std::string(GetParam()) + " > /dev/full");
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Faults, MeasurementsThatCannotBeWrittenArePrinted) {
   if (!std::filesystem::exists("/dev/full")) {
-    GTEST_SKIP() << "there is no /dev/full";
+    GTEST_SKIP() << "/dev/full not found";
   }
   const OwnFolder folder;
   const std::string point =

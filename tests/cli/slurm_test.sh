@@ -120,7 +120,7 @@ start_slurm() {
   local program
   PATH=$PATH:/usr/sbin:/sbin
   for program in munged slurmctld slurmd sbatch squeue sinfo; do
-    command -v "$program" >/dev/null || skip "there is no $program; Debian has slurmctld, slurmd, slurm-client, munge"
+    command -v "$program" >/dev/null || skip "$program not found; Debian has slurmctld, slurmd, slurm-client, munge"
   done
   mkdir "$work/state" "$work/spool"
   head -c 1024 /dev/urandom >"$work/munge.key"

@@ -265,7 +265,7 @@ void read_page(const fs::path& root, const std::string& folder, std::vector<std:
       const std::string name = (*at)[1].str();
       const bool from_root = name.find('/') != std::string::npos;
       if (!fs::is_regular_file(from_root ? root / name : root / folder / name)) {
-        add(fmt::format("there is no '{}'{}", name, from_root ? "" : " in " + folder));
+        add(fmt::format("'{}' {}", name, from_root ? "does not exist" : "is not in " + folder));
       }
     }
   }

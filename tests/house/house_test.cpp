@@ -231,9 +231,9 @@ TEST(House, EveryFolderDescribesItsContents) {
   tree.write("tests/model/units_test.cpp", license);
   EXPECT_EQ(unexplained_folders(tree.root()), (Sentences{"bench/README.md:1: the first line is not '# bench'",
                                                          "model/cost/README.md:1: the first line is not '# model/cost'",
-                                                         "model/cost/README.md:3: there is no 'gemm.h' in model/cost",
-                                                         "model/cost/README.md:3: there is no 'units.h' in model/cost",
-                                                         "model/cost/README.md:4: there is no 'model/cost.h'"}));
+                                                         "model/cost/README.md:3: 'gemm.h' is not in model/cost",
+                                                         "model/cost/README.md:3: 'units.h' is not in model/cost",
+                                                         "model/cost/README.md:4: 'model/cost.h' does not exist"}));
 }
 
 TEST(House, StyleSheetsHaveOneRuleForASelector) {

@@ -4,7 +4,7 @@
 # at a time. The checklist must name that thing and exit with 4.
 set -euo pipefail
 source=$1
-command -v git >/dev/null || { printf 'skipped: there is no git\n' && exit 77; }
+command -v git >/dev/null || { printf 'skipped: git not found\n' && exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/commfuse-release-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 tree=$work/tree

@@ -85,7 +85,7 @@ class PredictedPoint {
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments, const std::string& path);
 
-/// Returns the settings that choose schedules, as far as the user gave them.
+/// Returns the settings that choose schedules and that the user gave.
 Words given_strategies(const Settings& settings);
 /// Returns the settings of the prediction that differ from those of the record at `path`, except the hardware.
 Words changed_settings(const RunRecord& record, const std::string& path, const Settings& settings);

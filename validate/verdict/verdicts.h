@@ -17,7 +17,7 @@ struct NodeVerdict {
   NodeLog log;
   Judgement judgement;                ///< Against the machine, or against its healthy nodes.
   std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing if there are too few.
-  std::vector<CopyJudgement> copies;  ///< Between GPUs, and between the host and GPUs, as far as they were timed.
+  std::vector<CopyJudgement> copies;  ///< Timed copies between GPUs, and between the host and GPUs.
   Health health = Health::undecided;
   double healthy_probability = 1.0;
   Severity severity = Severity::none;

@@ -31,7 +31,7 @@ TEST(ParametersTest, RanksThatDoNotDivideAVocabularyPadIt) {
   const Transformer gpt2 = load_model("gpt-2-xl");
   ASSERT_EQ(gpt2.vocab, 50'257);
   EXPECT_EQ(logits_columns(gpt2, 1), 50'257);
-  EXPECT_EQ(logits_columns(gpt2, 2), 25'136);  // 25128.5, in whole 16 bytes of 16-bit values
+  EXPECT_EQ(logits_columns(gpt2, 2), 25'136);  // 25128.5, padded to a multiple of 8
   EXPECT_EQ(logits_columns(gpt2, 8), 6'288);
   EXPECT_EQ(logits_columns(load_model("llama-3.1-8b"), 8), 16'032);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the engine where links are shared and kernels slowed at run time: times worked out by hand, and results that
-// must not change.
+// Tests the engine where links are shared and kernels slowed at run time: times worked out by hand, and properties of
+// random programs.
 #include "sim/engine/fluid_run.h"
 
 #include <gtest/gtest.h>
@@ -102,8 +102,8 @@ TEST(FluidRun, LatencyIsNotShared) {
 }
 
 TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
-  // The first transfer has the link to itself until 4 us and has 6 us of work left. With both at half the rate it ends
-  // at 16 us. The second then has 4 us left.
+  // The first transfer has the link to itself until 4 us; 6 us of its work are then left. At half the rate it ends at
+  // 16 us. The second then has 4 us of work left.
   Hand hand(2);
   const OpId late = hand.work(0);
   hand.pass_on(0, 1);
@@ -184,8 +184,8 @@ TEST(FluidRun, ASlowedTransferLeavesItsShareToOneOnAnotherLink) {
             (std::vector<Span>{{0, 8 * us}, {0, 24 * us}, {0, 16 * us}}));
 }
 
-/// Returns costs in which kernels run at half their speed during exchanges, at a fifth during collectives, and at a
-/// tenth during both.
+/// Returns a Fluid with these costs, in which kernels run at half their speed during exchanges, at a fifth during
+/// collectives, and at a tenth during both.
 Fluid slowing(const Program& program, Costs costs) {
   Fluid fluid = fluid_of(program, std::move(costs));
   fluid.speeds = {std::vector<double>{}, std::vector<double>(program.ops.size(), 0.5),
@@ -251,7 +251,7 @@ TEST(FluidRun, FreeCommunicationSlowsNothing) {
   EXPECT_EQ(spans[1], (Span{0, 0}));
 }
 
-/// Returns random latencies, some below the durations and some above, in one or several stages.
+/// Returns a random latency, below the durations of some ops and above those of others, and one to three stages.
 PortOptions random_ports(std::mt19937_64& random) {
   return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
 }
