@@ -11,8 +11,9 @@
 namespace commfuse {
 
 /// Returns the time of one direction of an exchange with one peer: latency + bytes / rate, with the protocol for its
-/// size. A small message never takes longer than the smallest large one, even if its latency is longer. Requires bytes
-/// >= 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
+/// size. A small message takes no longer than the smallest large one, unless the protocol for small messages has the
+/// lower latency: then its fitted time stays. Requires bytes >= 0. Throws ConfigError for an exchange over
+/// `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// Returns the time of an exchange that shares its wires and gets at most the rate `limit` on them. If small messages
@@ -89,8 +90,8 @@ Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, 
 /// they are faster.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of an all-to-all: ranks - 1 steps, each to a different peer; wire = total x (ranks - 1) / ranks. If
-/// the link has two protocols, the bytes per peer choose one; a small message takes at most the measured step times the
-/// smallest large one.
+/// the link has two protocols, the bytes per peer choose one; a small message takes at most `measured_step` times as
+/// long as the smallest large one.
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 
 /// Layout of a group over nodes: the same number of its GPUs on each node, perhaps except the last.

@@ -16,9 +16,10 @@ struct Costs {
   /// By rank and op, if ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. If ranks
   /// repeat, as nodes do, only the first ranks have a row: rank r uses row r modulo the number of rows.
   std::vector<Duration> by_rank;
-  /// By op: duration without interference; anything beyond it is `stretch`. Empty if nothing interferes.
+  /// By op: duration without interference. What an essential op takes beyond it is `stretch`. May be empty if nothing
+  /// interferes.
   std::vector<Duration> undisturbed;
-  /// By rank and op, if undisturbed durations differ between ranks; else empty.
+  /// By rank and op; may be empty if the undisturbed durations of kernels are equal on all ranks.
   std::vector<Duration> undisturbed_by_rank;
   /// By op: time that the host lane needs to issue it.
   std::vector<Duration> issue;
@@ -53,18 +54,18 @@ void spread_rows(Costs& costs, std::size_t ranks);
 
 /// Returns the costs with free communication (it still interferes and still has issue costs): the `ideal` bound.
 Costs with_free_communication(const Program& program, Costs costs);
-/// Returns the costs with everything but communication free: the `link` bound.
+/// Returns the costs with free compute (it still has issue costs): the `link` bound.
 Costs with_free_compute(const Program& program, Costs costs);
 /// Factors on the durations of priced ops, by kind.
 struct Slowdown {
-  double kernels = 1.0;      ///< For every op on a GPU except communication.
-  double collectives = 1.0;  ///< For collectives among all ranks of the program's mesh.
+  double kernels = 1.0;  ///< For every op except communication.
+  double collectives = 1.0;
   double exchanges = 1.0;
   friend auto operator<=>(const Slowdown&, const Slowdown&) = default;
 };
 Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown);
-/// Returns the costs with everything but communication taking `factor` times as long on one rank. Requires a rank of
-/// the mesh.
+/// Returns the costs with every op except communication taking `factor` times as long on one rank; issue costs stay.
+/// Requires a rank of the mesh.
 Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor);
 /// Returns the sum of the prices of one rank's essential ops, sliced as in the program and undisturbed.
 Duration essential_time(const Program& program, const Costs& costs, Rank rank);

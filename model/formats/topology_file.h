@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the wires of a node from the output of its tools: the topology of NCCL and RCCL (NCCL_TOPO_DUMP_FILE),
-// `nvidia-smi topo -m`, `rocm-smi --showtopo` and `amd-smi topology`.
+// Reads the wires of a node from the output of its tools: the topology file that NCCL or RCCL writes
+// (NCCL_TOPO_DUMP_FILE), `nvidia-smi topo -m`, `rocm-smi --showtopo` and `amd-smi topology`.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace commfuse {
 
 /// Rates in one direction that the file does not state, or that override its own.
 struct WireRates {
-  std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files imply it by the GPUs' generation.
+  std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files state the GPUs' generation instead.
   std::optional<BytesPerSecond> pcie;    ///< One PCIe wire; NCCL's files state it.
   std::optional<BytesPerSecond> root;    ///< Between two sockets; without this rate, they are not joined.
 };
@@ -31,8 +31,8 @@ NodeWires read_nccl_topology(const std::string& path, const std::string& text, c
 NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates);
 NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates);
 
-/// Returns the NIC that each GPU uses when distances[gpu][nic] are known: among its nearest NICs, the one used by the
-/// fewest GPUs before it, then the lowest. NICs that any GPU uses are renumbered from 0, in their order.
+/// Returns the NIC that each GPU uses, given distances[gpu][nic]: among its nearest NICs, the one that the fewest
+/// lower-numbered GPUs use; on ties, the lowest. NICs that any GPU uses are renumbered from 0, in their order.
 std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances);
 
 }  // namespace commfuse

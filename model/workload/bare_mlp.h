@@ -26,14 +26,16 @@ struct BareExperts {
   std::int64_t ranks = 1;
 };
 
-/// Returns a model named "8192x28672".
+/// Returns a model named after its widths, such as "8192x28672".
 Transformer bare_mlp(const MlpWidths& widths);
 
-/// Returns a model named "8192x8192-e32-top4", or "8192x8192-e32-top4-ep2" if two ranks share the experts.
+/// Returns a model with a name such as "8192x8192-e32-top4", or "8192x8192-e32-top4-ep2" if two ranks share the
+/// experts.
 Transformer bare_mixture(const MlpWidths& widths, const BareExperts& experts);
 
-/// Returns the model of such a name, with widths up to 2^20, up to 1,024 experts, no more active experts than experts,
-/// and ranks that divide the experts; nullopt for any other string.
+/// Returns the model that has such a name. The name may state widths up to 2^20, up to 1,024 experts, no more active
+/// experts than experts, and a number of ranks that divides the number of experts. Returns nullopt for any other
+/// string.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

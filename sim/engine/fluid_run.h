@@ -18,9 +18,9 @@
 
 namespace commfuse {
 
-/// Runs at most one job per slot: the kernel at the head of the lane, or the send half of its exchange. Speeds change
-/// only in settle(), after everything that happens at one instant, so that the order of simultaneous events does not
-/// matter.
+/// Runs at most one job per slot: the kernel at the head of the lane, or the half that its exchange moves (the receive
+/// half of a pull, otherwise the send half). Speeds change only in settle(), after everything that happens at one
+/// instant, so that the order of simultaneous events does not matter.
 class FluidRun {
  public:
   struct Kernel {
@@ -31,7 +31,7 @@ class FluidRun {
     std::int64_t time = 0;  // time that it takes undisturbed
   };
   struct Transfer {
-    std::uint32_t slot = 0;  // slot of the sender
+    std::uint32_t slot = 0;  // slot of the sender; for a pull, of the receiver
     std::uint16_t lane = 0;
     std::uint32_t op = 0;
     RankPair link;

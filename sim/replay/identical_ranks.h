@@ -15,7 +15,7 @@ namespace commfuse {
 struct ThreeTimes {
   double actual = 0.0;
   double ideal = 0.0;  ///< communication takes no time
-  double link = 0.0;   ///< everything but communication takes no time
+  double link = 0.0;   ///< ops other than communication take no time
 };
 
 /// Memory of a replay, kept from run to run.

@@ -19,7 +19,7 @@ namespace commfuse {
 struct Makespans {
   Duration actual{};
   Duration ideal{};  ///< communication takes no time, but is still issued and still synchronizes the ranks
-  Duration link{};   ///< everything but communication takes no time
+  Duration link{};   ///< ops other than communication take no time, but are still issued
 };
 
 /// Returns whether all ranks do the same work at the same time, so that rank 0 represents all: every rank runs every

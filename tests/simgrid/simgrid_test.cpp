@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::int32_t kilobytes);
 
 /// Largest difference, as a share of an op's end. The engine rounds the duration of an undisturbed transfer to a
-/// picosecond, and sharing stretches the half picosecond of error: by up to 72 times, when 144 transfers share an
+/// picosecond, and sharing multiplies the error of up to half a picosecond: by up to 72, when 144 transfers share an
 /// uplink of twice their rate. They end after at least 12 us.
 constexpr double largest_allowed = 3e-6;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that runs nothing and counts its work. It determines the number of launches of a command, and its
-// approximate time, without a GPU.
+// A device that runs nothing and counts its work. It determines, without a GPU, how many launches a command makes and
+// about how long the command would take on a device.
 #pragma once
 
 #include <cstdint>
