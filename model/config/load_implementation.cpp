@@ -132,8 +132,16 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
   return costs;
 }
 
+/// Reads what the implementation supports. Requires its strategy.
 void read_support(YamlMap map, Implementation& into) {
   into.sites = list_of<SiteKind>(map, "sites", implemented_sites);
+  for (const SiteKind kind : into.sites) {
+    if (!applies(*into.strategy, std::array{kind})) {
+      map.mistake("sites",
+                  fmt::format("strategy {} has no schedule for {} sites; remove {}, or choose another strategy",
+                              into.strategy->name, name_of(kind), name_of(kind)));
+    }
+  }
   into.dtypes = list_of<DType>(map, "dtypes", all_dtypes);
   into.experts = map.optional_value("experts") && map.boolean("experts");
   into.max_ranks = static_cast<std::int32_t>(map.count("ranks", rank_range));

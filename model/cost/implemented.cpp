@@ -225,7 +225,8 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap) {
         site.rate_share = ideal.rate_share;
         site.rate = ideal.rate;
         site.per_step = ideal.per_step;
-        site.sums_in_switch = ideal.sums_in_switch;
+        // The ideal kernel of an all-reduce sums in the switch, too.
+        site.sums_in_switch = site.sums_in_switch && kind.kind == SiteKind::gemm_ar;
         break;
       case Handicap::calls:
         site.per_call = ideal.per_call;

@@ -395,9 +395,9 @@ Point priced_as(const Point& point, const Implementation& implementation) {
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs) {
   Point priced = point;
   priced.price.implementation = &costs.on(point.machine);
-  if (implementation.transport == Transport::nccl && priced.price.interference == Interference::constant &&
-      priced.simulation.evaluator != Evaluator::replay) {
+  if (implementation.transport == Transport::nccl && priced.price.interference == Interference::constant) {
     priced.price.interference = Interference::dynamic;
+    priced.simulation.evaluator = Evaluator::automatic;  // replay cannot change rates
   }
   return priced;
 }

@@ -139,7 +139,7 @@ std::string refusal_of(const Implementation& implementation, const Point& point)
 
 /// Returns the point at the implementation's prices, or at `costs`. Both must outlive the point. Collectives of NCCL
 /// hold SMs only while they run, so dynamic interference replaces static interference for implementations that use
-/// NCCL, unless the evaluator is replay.
+/// NCCL. It needs the engine, which then replaces replay.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 

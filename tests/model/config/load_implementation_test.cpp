@@ -258,6 +258,13 @@ TEST_F(LoadImplementationTest, UnknownKeysAndWordsAreNamedWithTheirPlace) {
   EXPECT_EQ(refusal("    sms:", "    smss:"), "./loom.yaml:24:5: unknown key 'smss'; did you mean 'sms'?");
 }
 
+TEST_F(LoadImplementationTest, SitesWithoutAScheduleOfTheStrategyAreRefused) {
+  EXPECT_EQ(refusal("sliced\noptions: {slices: 4}\ntransport: tma\nsupports:\n  sites: [ag_gemm, gemm_rs]",
+                    "async_tp\ntransport: tma\nsupports:\n  sites: [ag_gemm, gemm_ar]"),
+            "./loom.yaml:9:10: strategy async_tp has no schedule for gemm_ar sites; remove gemm_ar, or choose another "
+            "strategy");
+}
+
 TEST_F(LoadImplementationTest, AcceptsOnlyOptionsOfTheStrategy) {
   EXPECT_EQ(refusal("slices: 4", "reserved_sms: 4"),
             "./loom.yaml:7:25: sliced has no option 'reserved_sms'; remove it");

@@ -298,6 +298,17 @@ TEST(Implemented, EveryHandicapIsRemovedSeparately) {
   EXPECT_EQ(kernel.costs(&remaining).duration, kernel.costs(nullptr).duration);
 }
 
+TEST(Implemented, IdealTransfersOfAnAllReduceStayInTheSwitch) {
+  const Kernel kernel(Scope::down_ar);
+  ImplementedSites ideal_in_switch;
+  ideal_in_switch.gemm_ar.sums_in_switch = true;
+  ImplementedSites slow = ideal_in_switch;
+  slow.gemm_ar.rate_share.value = 0.5;
+  slow.gemm_ar.per_step.value = 2us;
+  const ImplementedSites freed = without(slow, Handicap::transfers);
+  EXPECT_EQ(kernel.costs(&freed).duration, kernel.costs(&ideal_in_switch).duration);
+}
+
 TEST(Implemented, ParametersWithAnErrorAreRaisedOneByOne) {
   ImplementedSites sites;
   sites.ag_gemm.per_call = {.value = 40us, .standard_error = 0.5};

@@ -66,6 +66,14 @@ TEST(Implementations, FollowTheSchedulesUnderTheirOwnNames) {
   EXPECT_GT(rows[3].analysis.critical.makespan, rows[1].analysis.critical.makespan);
 }
 
+TEST(Implementations, OverNcclTakeTheSameTimeWithEveryEvaluator) {
+  const auto time = [](const std::string& evaluator) {
+    return row_named(gemm_rows({"as=two_streams", "evaluator=" + evaluator}), "two_streams").analysis.critical.makespan;
+  };
+  EXPECT_EQ(time("replay"), time("auto"));
+  EXPECT_EQ(time("engine"), time("auto"));
+}
+
 TEST(Implementations, OnlySomeHaveKernelsForExperts) {
   const std::vector<std::string> experts{"model=8192x8192-e32-top4", "seq=8K", "as=te,flux", "strategy.name=serial"};
   const auto rows = gemm_rows(experts);
