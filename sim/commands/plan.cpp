@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "model/config/plan_file.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
+#include "model/text/counted.h"
 #include "model/text/shell_word.h"
 #include "reports/plan/plan_page.h"
 #include "reports/plan/plan_rows.h"
@@ -98,6 +100,18 @@ std::optional<StepEvidence> evidence_for(const MeasuredArguments& measured, cons
   return chosen_step ? std::optional(evidence_of(*chosen_step)) : std::nullopt;
 }
 
+/// Returns a note about the runs whose corrected step is limited to the dense peak.
+std::string peak_note_of(const CapacityPlan& plan) {
+  std::vector<std::string> names;
+  for (const CapacityKind& kind : plan.kinds) {
+    const auto runs = std::ranges::count_if(kind.runs, [](const auto& run) { return is_at_peak(run.mfu.value); });
+    if (runs > 0) {
+      names.push_back(fmt::format("{} on {}", counted(runs, "run"), kind.name));
+    }
+  }
+  return peak_note(names);
+}
+
 /// Plans the run that the file describes. If flags replace the file, errors name these flags.
 CapacityPlan planned(const PlanFile& file, const PlanFlags& flags, const std::string& by_flags,
                      const std::optional<StepEvidence>& evidence) {
@@ -130,7 +144,7 @@ Answer run_plan(const PlanRequest& request, Caller& caller) {
   }
   CapacityPlan plan = planned(file, flags, by_flags, evidence);
   if (evidence) {
-    caller.note(for_stderr(in_words(*evidence) + "\n") + "\n");
+    caller.note(for_stderr(in_words(*evidence) + "\n" + peak_note_of(plan)) + "\n");
   }
   Answer answer{.code = plan.answer ? exit_code::done : exit_code::gate_missed, .format = request.format};
   if (!request.out.empty()) {

@@ -68,6 +68,18 @@ void add_words(const Settings& settings, const Library& library, reports::ModelW
   }
 }
 
+/// Returns a note about the rows whose corrected time is limited to the dense peak.
+std::string peak_note_of(std::span<const StepRow> rows) {
+  std::vector<std::string> names;
+  for (const StepRow& row : rows) {
+    const std::string name(row.text("strategy"));
+    if (row.feasible() && is_at_peak(row.number("mfu")) && std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  return peak_note(names);
+}
+
 bool is_read_by_people(std::string_view format) { return format == "table" || format == "map" || format == "verdict"; }
 
 }  // namespace
@@ -125,8 +137,9 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   step_renderer(format);  // Rejects an unknown format before any work.
   require_whole_models(points);
   StepPoints predicted(library);
+  const bool is_corrected = evidence.has_value();
   std::string heading;
-  if (evidence) {
+  if (is_corrected) {
     heading = wrapped(in_words(*evidence), "", "") + "\n";
     predicted.correct_by(*std::move(evidence));
   }
@@ -153,6 +166,9 @@ Answer run_steps(const std::vector<Settings>& points, const Library& library, st
   }
   if (const std::string warnings = warnings_once(*rows); !warnings.empty()) {
     caller.note(warnings);
+  }
+  if (is_corrected) {
+    caller.note(for_stderr(peak_note_of(*rows)));
   }
   const VerdictRule rule = verdict_rule_of(points.front());
   return {.format = std::string(format),

@@ -9,7 +9,9 @@
 #include <array>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
@@ -20,6 +22,7 @@
 #include "model/config/option_marks.h"
 #include "model/config_error.h"
 #include "model/stderr_text.h"
+#include "model/text/counted.h"
 #include "model/text/quantity.h"
 #include "sim/commands/answer.h"
 #include "sim/commands/commands.h"
@@ -123,6 +126,22 @@ std::optional<StepEvidence> evidence_for(const TuneRequest& request, const Setti
   return evidence;
 }
 
+/// Returns a note about the steps whose corrected time is limited to the dense peak.
+std::string peak_note_of(const Tuning& tuning) {
+  std::vector<std::string> names;
+  const auto plans = std::ranges::count_if(tuning.best, [](const auto& plan) { return is_at_peak(plan.step.mfu); });
+  if (plans > 0) {
+    names.push_back(counted(plans, "plan"));
+  }
+  if (is_at_peak(tuning.serial.mfu)) {
+    names.emplace_back("serial collectives");
+  }
+  if (tuning.baseline && is_at_peak(tuning.baseline->mfu)) {
+    names.emplace_back("the framework's own schedules");
+  }
+  return peak_note(names);
+}
+
 constexpr std::array<std::string_view, 2> tune_formats{"table", "json"};
 
 /// Question and result of tuning. Its members refer to each other, so it can be neither copied nor moved.
@@ -210,6 +229,7 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   }
   options.evidence = evidence_for(request, settings);
   tuned->tuning = tune(space, options);
+  caller.note(for_stderr(options.evidence ? peak_note_of(tuned->tuning) : std::string{}));
   tuned->heading = {.model = tuned->model.name,
                     .hardware = machine.name,
                     .link_bandwidth = run.machine.link_bandwidth,

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
@@ -328,9 +329,9 @@ void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
   const RaisedSteps raised(machine_, structures_);
   std::vector<Uncertainty> remaining;
   for (FoundLayout& layout : layouts_) {
-    const double before = to_seconds(layout.step.time);
-    remaining.push_back(correct_layout(search_, layout, raised, evidence));
-    corrections_[layout.plan.gpus()] = to_seconds(layout.step.time) / before;
+    LayoutCorrection correction = correct_layout(search_, layout, raised, evidence);
+    corrections_[layout.plan.gpus()] = correction.factor;
+    remaining.push_back(std::move(correction.remaining));
   }
   add_runs(kind, error_of(remaining.back()));
   const Uncertainty& reference = remaining[kind.answer.value_or(remaining.size() - 1)];
@@ -364,8 +365,11 @@ std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& k
       continue;
     }
     const std::optional<FoundLayout> layout = search.preferred(gpus);
-    if (layout &&
-        totals_of(terms_of(file_, offer_, gpus, layout->step.tokens_per_second / correction)).days <= allowed) {
+    if (!layout) {
+      continue;
+    }
+    const double tokens_per_second = corrected(layout->step, correction).tokens_per_second;
+    if (totals_of(terms_of(file_, offer_, gpus, tokens_per_second)).days <= allowed) {
       return gpus;
     }
   }
@@ -384,7 +388,7 @@ std::optional<SmallerCount> KindPlanner::smaller_count(const CapacityRun& exact)
     if (!layout) {
       break;
     }
-    const double tokens_per_second = layout->step.tokens_per_second / correction_at(exact.gpus);
+    const double tokens_per_second = corrected(layout->step, correction_at(exact.gpus)).tokens_per_second;
     const RunTotals totals = totals_of(terms_of(file_, offer_, gpus, tokens_per_second));
     if (totals.days > hardly * exact.days.value) {
       break;

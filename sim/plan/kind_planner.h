@@ -39,7 +39,8 @@ class KindPlanner {
   CapacityKind plan(const StepEvidence* evidence = nullptr);
   /// Returns true if the step was measured on this machine, with any number of its nodes.
   [[nodiscard]] bool covers(const StepEvidence& evidence) const;
-  /// Returns the factor by which a measured step corrects the time of the layout on `gpus` GPUs; 1 without such a step.
+  /// Returns the factor by which a measured step corrects the time of the layout on `gpus` GPUs, before
+  /// limited_to_peak(); 1 without such a step.
   [[nodiscard]] double correction_at(std::int64_t gpus) const;
   /// Returns the relative error of a step without the errors of the machine's parameters.
   [[nodiscard]] double model_error() const { return model_error_; }
@@ -76,7 +77,7 @@ class KindPlanner {
   LayoutSearch search_;
   std::vector<std::int64_t> counts_;            ///< Counts of GPUs that are planned, ascending.
   std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.
-  std::map<std::int64_t, double> corrections_;  ///< By count of GPUs; empty without a measured step.
+  std::map<std::int64_t, double> corrections_;  ///< Of correction_at(); empty without a measured step.
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };
 

@@ -79,18 +79,19 @@ std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& 
   return doubts;
 }
 
-Uncertainty correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
-                           const StepEvidence& evidence) {
+LayoutCorrection correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
+                                const StepEvidence& evidence) {
   constexpr StepTime step{&step_time};
   const StepPoint point = search.point_of(layout.plan);
   const Uncertainty uncertainty = step_uncertainty(point, search.times(), step, raised.steps());
   const double factor = evidence.correction(uncertainty);
-  layout.step = longer(layout.step, factor);
+  const double limited = limited_to_peak(factor, layout.step.mfu);
+  layout.step = corrected(layout.step, factor);
   StepPercentiles& tail = layout.tail;
   for (Duration* time : {&tail.equal_gpus, &tail.p50, &tail.p95, &tail.p99, &tail.p99_9}) {
-    *time = from_seconds(to_seconds(*time) * factor);
+    *time = from_seconds(to_seconds(*time) * limited);
   }
-  return given(uncertainty, evidence.evidence);
+  return {.factor = factor, .remaining = given(uncertainty, evidence.evidence)};
 }
 
 std::vector<CapacityDoubt> doubts_of(const Uncertainty& uncertainty, const Machine& machine) {

@@ -17,10 +17,15 @@ namespace commfuse {
 std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& layout,
                                        const std::vector<TunedSite>& tuned, StructureCache& structures);
 
-/// Corrects a layout's times by a step that was measured on the machine of `raised`. Returns the doubts that remain
-/// after the measurement.
-Uncertainty correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
-                           const StepEvidence& evidence);
+/// The effect of a measured step on a layout.
+struct LayoutCorrection {
+  double factor = 1.0;    ///< On its time, before limited_to_peak().
+  Uncertainty remaining;  ///< After the measurement.
+};
+
+/// Corrects a layout's times by a step that was measured on the machine of `raised`.
+LayoutCorrection correct_layout(LayoutSearch& search, FoundLayout& layout, const RaisedSteps& raised,
+                                const StepEvidence& evidence);
 
 /// Returns the doubts about the machine's parameters, largest effect first.
 std::vector<CapacityDoubt> doubts_of(const Uncertainty& uncertainty, const Machine& machine);

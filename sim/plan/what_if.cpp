@@ -53,7 +53,7 @@ WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double s
 void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
   const auto add = [&](std::string change, const Strategy& strategy) {
     if (const auto layout = planner_.search().fastest(answer_.gpus, {&strategy})) {
-      const StepPrediction step = longer(layout->step, over_the_fastest_);
+      const StepPrediction step = corrected(layout->step, over_the_fastest_);
       changes.push_back(changed(std::move(change), layout->plan, to_seconds(step.time), terms(step.tokens_per_second)));
     }
   };
@@ -65,7 +65,7 @@ void WhatIfs::add_schedules(std::vector<WhatIf>& changes) {
 double WhatIfs::rate_slowed(double slowdown) {
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.slowdown = slowdown;
-  return predict_step(point, planner_.search().times()).tokens_per_second / correction_;
+  return corrected(predict_step(point, planner_.search().times()), correction_).tokens_per_second;
 }
 
 void WhatIfs::add_slow_node(std::vector<WhatIf>& changes) {
@@ -97,7 +97,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& changes, bool network) {
     if (!layout) {
       continue;
     }
-    const StepPrediction step = longer(layout->step, over_the_fastest_);
+    const StepPrediction step = corrected(layout->step, over_the_fastest_);
     const double rate = step.tokens_per_second;
     curve.points.push_back({factor, rate});
     WhatIf change =
@@ -125,7 +125,7 @@ double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.machine = &machine;
   point.rank_sigma *= spread_of_gpus;
-  return predict_step(point, times).tokens_per_second / correction_;
+  return corrected(predict_step(point, times), correction_).tokens_per_second;
 }
 
 double WhatIfs::rate_with(const LinkRates& rates) const {

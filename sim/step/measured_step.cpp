@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -30,13 +31,14 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
 }
 
 void require_within_peak(Duration measured, const StepPrediction& predicted) {
-  const double least = to_seconds(predicted.time) * predicted.mfu;
-  if (to_seconds(measured) < least) {
+  const double factor = to_seconds(measured) / to_seconds(predicted.time);
+  const double limited = limited_to_peak(factor, predicted.mfu);
+  if (factor < limited) {
     throw ConfigError(fmt::format(
         "--measured-step: {:.4g} s is impossible for this configuration, whose model FLOPs take {:.4g} s at "
         "the dense peak of its GPUs; correct the time and its unit (s or ms), or give the configuration "
         "that ran",
-        to_seconds(measured), least));
+        to_seconds(measured), to_seconds(predicted.time) * limited));
   }
 }
 
@@ -48,8 +50,11 @@ void require_matching_evidence(const std::string& hardware, const StepEvidence& 
   }
 }
 
-StepPrediction longer(StepPrediction step, double factor) {
+double limited_to_peak(double factor, double mfu) { return std::max(factor, mfu); }
+
+StepPrediction corrected(StepPrediction step, double factor) {
   check(factor > 0.0, "a time stays above 0");
+  factor = limited_to_peak(factor, step.mfu);
   for (Duration* part : {&step.parts.compute, &step.parts.waiting, &step.parts.gradients, &step.parts.optimizer}) {
     *part = from_seconds(to_seconds(*part) * factor);
   }
@@ -67,6 +72,15 @@ std::string share_in_words(double share) {
 }
 
 }  // namespace
+
+std::string peak_note(const std::vector<std::string>& names) {
+  return names.empty() ? std::string{}
+                       : fmt::format(
+                             "note: corrected by the measured step, {} would take less time than the model "
+                             "FLOPs at the dense peak of the GPUs, so this limit is stated instead; check the "
+                             "measured step and the settings\n",
+                             fmt::join(names, " and "));
+}
 
 std::string in_words(const StepEvidence& evidence) {
   constexpr double surprising = 3.0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/analysis/uncertainty.h"
 #include "model/config/settings.h"
@@ -28,7 +29,7 @@ struct StepEvidence {
   Duration predicted{};
   double error = 0.0;  ///< One standard error of ln(measured / predicted).
 
-  /// Returns the factor by which a prediction with this uncertainty is multiplied.
+  /// Returns the factor on a prediction with this uncertainty, before limited_to_peak().
   [[nodiscard]] double correction(const Uncertainty& uncertainty) const;
 };
 
@@ -42,8 +43,20 @@ void require_within_peak(Duration measured, const StepPrediction& predicted);
 /// Throws ConfigError unless the evidence is from this machine.
 void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence);
 
-/// Returns the step with every time multiplied by `factor` and the rates adapted. Requires a factor above 0.
-StepPrediction longer(StepPrediction step, double factor);
+/// Returns the factor or, if it is smaller, the MFU of the prediction that it corrects: the time multiplied by the MFU
+/// is the limit of require_within_peak(), and the corrected MFU is then exactly 1.
+double limited_to_peak(double factor, double mfu);
+
+/// Returns the step with every time multiplied by limited_to_peak() of the factor, and the rates adapted. Requires a
+/// factor above 0.
+StepPrediction corrected(StepPrediction step, double factor);
+
+/// Returns true if a corrected step with this MFU takes the time of limited_to_peak().
+inline bool is_at_peak(double corrected_mfu) { return corrected_mfu >= 1.0; }
+
+/// Returns "note: corrected by the measured step, ..." about the named steps, which take the time of limited_to_peak(),
+/// with a line break; empty without names.
+std::string peak_note(const std::vector<std::string>& names);
 
 /// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer.", then the share of healthy steps that differ as
 /// much, and advice if the errors do not explain the difference.

@@ -106,8 +106,8 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
 /// Corrects the times by the evidence and sorts the plans again, fastest first. Requires add_errors().
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   for (RankedPlan& plan : ranked) {
-    plan.tuned.correction = evidence.correction(plan.uncertainty);
-    plan.tuned.step = longer(plan.tuned.step, plan.tuned.correction);
+    plan.tuned.correction = limited_to_peak(evidence.correction(plan.uncertainty), plan.tuned.step.mfu);
+    plan.tuned.step = corrected(plan.tuned.step, plan.tuned.correction);
     plan.time = from_seconds(to_seconds(plan.time) * plan.tuned.correction);
     plan.uncertainty = given(plan.uncertainty, evidence.evidence);
     plan.tuned.error = error_of(plan.uncertainty);
@@ -121,19 +121,19 @@ void correct_others(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
   for (StepPrediction* step : {&tuning.serial, &tuning.with_single, &tuning.bound}) {
-    *step = longer(*step, factor);
+    *step = corrected(*step, factor);
   }
   if (tuning.baseline) {
-    tuning.baseline = longer(*tuning.baseline, factor);
+    tuning.baseline = corrected(*tuning.baseline, factor);
   }
   if (tuning.other_exchange) {
-    tuning.other_exchange = longer(*tuning.other_exchange, factor);
+    tuning.other_exchange = corrected(*tuning.other_exchange, factor);
   }
   if (tuning.fastest_baseline) {
-    tuning.fastest_baseline->step = longer(tuning.fastest_baseline->step, factor);
+    tuning.fastest_baseline->step = corrected(tuning.fastest_baseline->step, factor);
   }
   if (tuning.tails) {
-    tuning.best.front().step = longer(tuning.best.front().step, factor);
+    tuning.best.front().step = corrected(tuning.best.front().step, factor);
     for (StepTail* tail : {&tuning.tails->first, &tuning.tails->second}) {
       for (Duration* time : {&tail->mean, &tail->p50, &tail->p95, &tail->p99}) {
         *time = from_seconds(to_seconds(*time) * factor);

@@ -200,6 +200,28 @@ TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {
   }
 }
 
+TEST(CommfuseSimPlan, ANoteNamesTimesThatAreLimitedToTheDensePeak) {
+  const OwnFolder folder;
+  std::ofstream("ran.yaml") << "model: llama-3.1-8b\nhardware: h100-sxm\nscope: step\nranks: 2\nbatch: 64\n"
+                               "parallel: {data: 4, zero: 1}\nstrategy: {name: serial}\n";
+  // The model FLOPs take 1.6 s. Measured with serial collectives, 1.65 s would make the overlapped step shorter.
+  const std::string measured = " --measured-step 1650ms --measured-config ran.yaml";
+  const std::string note =
+      " would take less time than the model FLOPs at the dense peak of the GPUs, so this limit is stated instead; "
+      "check the measured step and the settings\n";
+  const Outcome run = run_program("commfuse-sim run ran.yaml --strategy serial,commfuse" + measured);
+  EXPECT_EQ(run.err, "note: corrected by the measured step, commfuse" + note);
+  EXPECT_NE(run.out.find("100.0%"), std::string::npos) << run.out;
+  const std::string fixed = " --model llama-3.1-8b --batch 64 --ranks 2 --zero 1 --micro-batch 1 --recompute none";
+  const Outcome tune = run_program("commfuse-sim tune --hardware h100-sxm --data-parallel 4" + fixed + measured);
+  EXPECT_EQ(tune.err, "note: corrected by the measured step, 1 plan" + note);
+  const Outcome plan = run_program(
+      "commfuse-sim plan --tokens 1T --gpus h100-sxm --price 2 --count 8 --budget 1M --jitter none" + fixed + measured);
+  EXPECT_NE(plan.err.find("note: corrected by the measured step, 1 run on h100-sxm" + note), std::string::npos)
+      << plan.err;
+  EXPECT_EQ(run_program("commfuse-sim run ran.yaml --measured-step 1650ms").err, "");
+}
+
 TEST(CommfuseSimPlan, AMeasuredStepDoesNotDependOnTheOrderOfOffers) {
   const OwnFolder folder;
   std::ofstream("ran.yaml") << "model: llama-3.1-8b\nhardware: h100-sxm\nscope: step\nranks: 2\nseq: 4K\n"

@@ -122,6 +122,23 @@ TEST_F(CapacityTest, AMeasuredStepShiftsAndNarrowsTheDays) {
   EXPECT_THROW(plan_with_step(1.1, "dgx-a100-x2"), ConfigError);
 }
 
+TEST_F(CapacityTest, AMeasuredStepCorrectsNoStepBelowTheDensePeak) {
+  plan("deadline: 30 days");
+  Uncertainty doubts;
+  doubts.doubts.push_back({StepDoubt{}, 0.06});
+  const StepEvidence evidence = step_evidence("dgx-h100-x2", from_seconds(0.1), from_seconds(1.0), doubts);
+  const CapacityPlan limited = plan_capacity(load_plan("a.yaml"), &evidence);
+  ASSERT_TRUE(limited.answer);
+  for (const CapacityRun& run : limited.kinds[0].runs) {
+    EXPECT_EQ(run.mfu.value, 1.0) << run.gpus;
+  }
+  // What-ifs have the GPUs and the batch of the answer, and so its limit.
+  const double least = limited.best_kind()->best()->step_s.value;
+  for (const WhatIf& what_if : limited.what_ifs) {
+    EXPECT_GE(what_if.step_s, (1.0 - 1e-9) * least) << what_if.change;
+  }
+}
+
 TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
   // Four L40S need more techniques to save memory than eight, so they are slower and cost more.
   const CapacityPlan result = plan("deadline: 365 days",

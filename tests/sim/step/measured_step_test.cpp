@@ -143,6 +143,39 @@ TEST(MeasuredStep, RefusesATimeThatTheDensePeakRulesOut) {
   EXPECT_NO_THROW((void)measured_at(1.01 * mfu));
 }
 
+TEST(MeasuredStep, CorrectsNoTimeBelowItsFlopsAtTheDensePeak) {
+  // commfuse takes less time than torchtitan, so the same correction would lift its MFU above 100%.
+  const Settings settings = step_with(two_by_four);
+  const Library library = library_of(settings);
+  StepPoints points(library);
+  const std::vector<StepRow> before = points.rows(settings);
+  points.correct_by(measured_at(1.01 * before.front().number("mfu")));
+  const std::vector<StepRow> after = points.rows(settings);
+  ASSERT_EQ(after.size(), 3U);
+  for (const StepRow& row : after) {
+    EXPECT_LE(row.number("mfu"), 1.0) << row.text("strategy");
+  }
+  ASSERT_EQ(after[2].text("strategy"), "commfuse");
+  EXPECT_EQ(after[2].number("mfu"), 1.0);
+  EXPECT_EQ(after[2].number("correction"), before[2].number("mfu"));
+  EXPECT_NEAR(after[2].number("time_ms"), before[2].number("time_ms") * before[2].number("mfu"), 1e-6);
+}
+
+TEST(MeasuredStep, LimitsCorrectedStepsToTheDensePeak) {
+  StepPrediction predicted;
+  predicted.parts.compute = 8s;
+  predicted.time = 8s;
+  predicted.mfu = 0.4;
+  EXPECT_EQ(corrected(predicted, 0.5).time, 4s);
+  EXPECT_EQ(corrected(predicted, 0.3).time, 3200ms);
+  EXPECT_FALSE(is_at_peak(corrected(predicted, 0.5).mfu));
+  EXPECT_TRUE(is_at_peak(corrected(predicted, 0.3).mfu));
+  EXPECT_EQ(peak_note({}), "");
+  EXPECT_EQ(peak_note({"sliced", "commfuse"}),
+            "note: corrected by the measured step, sliced and commfuse would take less time than the model FLOPs at "
+            "the dense peak of the GPUs, so this limit is stated instead; check the measured step and the settings\n");
+}
+
 TEST(MeasuredStep, DoesNotApplyToAnotherMachine) {
   const StepEvidence evidence = measured_at(1.1);
   try {
