@@ -37,8 +37,12 @@ using Json = nlohmann::ordered_json;
 
 double milliseconds(Duration time) { return 1e3 * to_seconds(time); }
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
+/// Returns the share of `base` that `time` saves; 0 where it rounds to 0.0%, because equal times differ by rounding and
+/// would print as "-0.0%".
 double saved(Duration time, Duration base) {
-  return base > Duration{} ? 1.0 - to_seconds(time) / to_seconds(base) : 0.0;
+  constexpr double shown = 0.0005;
+  const double share = base > Duration{} ? 1.0 - to_seconds(time) / to_seconds(base) : 0.0;
+  return std::abs(share) < shown ? 0.0 : share;
 }
 
 // --- text ------------------------------------------------------------------------------------------------------------

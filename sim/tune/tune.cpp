@@ -115,23 +115,38 @@ void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
 }
 
-/// Corrects the predictions with other schedules by the correction of the first plan, whose own time is already
-/// corrected.
-void correct_others(Tuning& tuning) {
+/// Corrects steps by a measured step, each by its own uncertainty, as rows of `run` are.
+class StepCorrection {
+ public:
+  /// Without evidence, steps stay unchanged. The arguments must outlive the object.
+  StepCorrection(const std::optional<StepEvidence>& evidence, const Machine& machine, StructureCache& structures,
+                 SiteTimes& times)
+      : evidence_(evidence), times_(times) {
+    if (evidence) {
+      raised_.emplace(machine, structures);
+    }
+  }
+
+  [[nodiscard]] bool is_measured() const { return evidence_.has_value(); }
+
+  /// Returns the corrected step of the point.
+  [[nodiscard]] StepPrediction operator()(const StepPoint& point, const StepPrediction& step) const {
+    constexpr StepTime time{&step_time};
+    return evidence_ ? corrected(step, evidence_->correction(step_uncertainty(point, times_, time, raised_->steps())))
+                     : step;
+  }
+
+ private:
+  const std::optional<StepEvidence>& evidence_;
+  SiteTimes& times_;
+  std::optional<RaisedSteps> raised_;
+};
+
+/// Corrects the lower bound and the samples of the first plan by its own factor, so that they stay comparable with it.
+void correct_bound_and_samples(Tuning& tuning) {
   tuning.correction = tuning.best.front().correction;
   const double factor = *tuning.correction;
-  for (StepPrediction* step : {&tuning.serial, &tuning.with_single, &tuning.bound}) {
-    *step = corrected(*step, factor);
-  }
-  if (tuning.baseline) {
-    tuning.baseline = corrected(*tuning.baseline, factor);
-  }
-  if (tuning.other_exchange) {
-    tuning.other_exchange = corrected(*tuning.other_exchange, factor);
-  }
-  if (tuning.fastest_baseline) {
-    tuning.fastest_baseline->step = corrected(tuning.fastest_baseline->step, factor);
-  }
+  tuning.bound = corrected(tuning.bound, factor);
   if (tuning.tails) {
     tuning.best.front().step = corrected(tuning.best.front().step, factor);
     for (StepTail* tail : {&tuning.tails->first, &tuning.tails->second}) {
@@ -198,21 +213,53 @@ void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   }
 }
 
-/// Returns the fastest plan with the point's strategies; nothing if every plan has a site for which they have no
-/// schedule.
-std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, std::vector<TrainingPlan> plans) {
+/// Returns the plan that is fastest with the point's strategies after correction; nothing if every plan has a site for
+/// which they have no schedule. With a measured step, considers the plans with the shortest predictions and the point's
+/// own plan.
+std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, std::vector<TrainingPlan> plans,
+                                            const StepCorrection& correction) {
+  const TrainingPlan first = point.plan;
+  const bool has_first = has_schedules(point, times);
   std::erase_if(plans, [&](const TrainingPlan& plan) {
     point.plan = plan;
     return !has_schedules(point, times);
   });
-  const std::vector<TunedPlan> fastest = fastest_plans(point, plans, times, 1).best;
-  return fastest.empty() ? std::nullopt : std::optional(fastest.front());
+  std::vector<TunedPlan> fastest =
+      fastest_plans(point, plans, times, correction.is_measured() ? compared_plans : 1).best;
+  if (correction.is_measured() && has_first) {
+    point.plan = first;
+    fastest.push_back({.plan = first, .step = predict_step(point, times)});
+  }
+  for (TunedPlan& plan : fastest) {
+    point.plan = plan.plan;
+    plan.step = correction(point, plan.step);
+  }
+  const auto shortest = std::ranges::min_element(fastest, {}, [](const TunedPlan& plan) { return plan.step.time; });
+  return shortest == fastest.end() ? std::nullopt : std::optional(*shortest);
+}
+
+/// Adds the steps of the first plan, which is the point's, with other schedules, and the fastest plan with these.
+void add_baselines(StepPoint point, SiteTimes& times, const std::vector<TrainingPlan>& plans,
+                   const StepCorrection& correction, Tuning& tuning) {
+  choose_single(point, times, tuning);
+  point.strategies = {tuning.single};
+  tuning.with_single = correction(point, tuning.with_single);
+  point.strategies = {&serial_strategy};
+  tuning.serial = correction(point, predict_step(point, times));
+  if (!point.framework.name.empty()) {
+    point.strategies = strategies_by_default(point.framework);
+    if (has_schedules(point, times)) {
+      tuning.baseline = correction(point, predict_step(point, times));
+    }
+  }
+  tuning.fastest_baseline = fastest_with_these(point, times, plans, correction);
 }
 
 /// Returns the step of the point's plan with the other exchange of keys and values; nothing without context ranks,
 /// where the exchange is impossible or needs more memory, or where it changes nothing, because layers with a window
 /// gather either way.
-std::optional<StepPrediction> with_other_exchange(StepPoint point, SiteTimes& times, double most_bytes) {
+std::optional<StepPrediction> with_other_exchange(StepPoint point, SiteTimes& times, double most_bytes,
+                                                  const StepCorrection& correction) {
   if (point.plan.context == 1) {
     return std::nullopt;
   }
@@ -225,7 +272,7 @@ std::optional<StepPrediction> with_other_exchange(StepPoint point, SiteTimes& ti
   }
   const StepPrediction step = predict_step(point, times);
   const bool fits = static_cast<double>(step.memory.total().count) <= most_bytes;
-  return fits && step.time != usual ? std::optional(step) : std::nullopt;
+  return fits && step.time != usual ? std::optional(correction(point, step)) : std::nullopt;
 }
 
 }  // namespace
@@ -305,17 +352,8 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   take_best(ranked, options.rule, tuning);
   tuning.best.resize(std::min(tuning.best.size(), options.keep));
   point.plan = tuning.best.front().plan;
-  choose_single(point, times, tuning);
-  point.strategies = {&serial_strategy};
-  tuning.serial = predict_step(point, times);
-  if (!space.framework.name.empty()) {
-    point.strategies = strategies_by_default(space.framework);
-    if (has_schedules(point, times)) {
-      tuning.baseline = predict_step(point, times);
-    }
-  }
-  tuning.fastest_baseline = fastest_with_these(point, times, plans);
-  point.strategies = strategies_for_steps();
+  const StepCorrection correction(options.evidence, *space.machine, structures, times);
+  add_baselines(point, times, plans, correction, tuning);
   SiteTimes compute_only(structures, *space.machine, SiteTimes::Counts::compute);
   tuning.bound = predict_step(point, compute_only);
   if (point.plan.sequence_parallel) {
@@ -327,10 +365,10 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
     }
   }
   if (options.other_exchange) {
-    tuning.other_exchange = with_other_exchange(point, times, limit);
+    tuning.other_exchange = with_other_exchange(point, times, limit, correction);
   }
   if (options.evidence) {
-    correct_others(tuning);
+    correct_bound_and_samples(tuning);
   }
   return tuning;
 }

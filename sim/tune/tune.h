@@ -114,7 +114,8 @@ struct Tuning {
   /// Percentiles of the step with the chosen schedules, and with the schedules of the other objective. Set if samples
   /// were requested and the plan has sites.
   std::optional<std::pair<StepTail, StepTail>> tails;
-  /// Factor on all times of the first plan; nothing if no step was measured.
+  /// Factor on the time of the first plan; nothing if no step was measured. Steps with other schedules, layouts or
+  /// exchanges have factors of their own.
   std::optional<double> correction;
 };
 

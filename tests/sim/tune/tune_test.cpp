@@ -5,15 +5,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/framework.h"
 #include "model/config/implementation.h"
 #include "model/config_error.h"
 #include "model/workload/layers.h"
+#include "sim/step/predict_steps.h"
+#include "sim/tune/wishes.h"
 #include "tests/refusal.h"
+#include "tests/sim/grid_of.h"
 #include "tests/sim/small_transformer.h"
 
 namespace commfuse {
@@ -580,6 +587,43 @@ TEST_F(TuneTest, RefusesABatchThatNoLayoutDivides) {
   PlanSpace undivided = space(8, 3);
   undivided.wish = {.data = 2};
   EXPECT_THROW((void)tune(undivided, {}), ConfigError);
+}
+
+TEST(MeasuredTuning, OneLayoutTakesTheSameTimesAsInRun) {
+  const Settings settings =
+      test::settings_of({"model=llama-3.1-8b", "hardware=h100-sxm", "scope=step", "framework=torchtitan",
+                         "strategy.name=all", "batch=16", "ranks=2", "parallel.data=4", "parallel.zero=1",
+                         "parallel.pipeline=1", "parallel.context=1", "step.micro_batch=1", "step.recompute=none"});
+  Library library;
+  library.load(settings);
+  StepPoints points(library);
+  const double predicted = points.rows(settings).front().number("time_ms");
+  TuneOptions options;
+  options.evidence = points.evidence_of({settings, from_seconds(0.7e-3 * predicted)});
+  points.correct_by(*options.evidence);
+  const Framework framework = load_framework("torchtitan");
+  const Settings complete = with_defaults_of(framework, settings);
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine machine = load_machine("h100-sxm");
+  const Tuning tuning = tune({.model = &model,
+                              .machine = &machine,
+                              .gpus = 8,
+                              .base = base_of(complete),
+                              .wish = wish_of(complete),
+                              .framework = framework},
+                             options);
+  ASSERT_EQ(tuning.plans, 1U);
+  std::map<std::string, double, std::less<>> times;
+  for (const StepRow& row : points.rows(settings)) {
+    times.emplace(row.text("strategy"), 1e-3 * row.number("time_ms"));
+  }
+  constexpr double rounding = 1e-9;
+  ASSERT_TRUE(tuning.baseline);
+  EXPECT_NEAR(to_seconds(tuning.baseline->time), times.at("torchtitan"), rounding);
+  EXPECT_NEAR(to_seconds(tuning.serial.time), times.at("serial"), rounding);
+  EXPECT_NEAR(to_seconds(tuning.with_single.time), times.find(tuning.single->name)->second, rounding);
+  ASSERT_TRUE(tuning.fastest_baseline);
+  EXPECT_EQ(tuning.fastest_baseline->step.time, tuning.baseline->time);
 }
 
 TEST(Calculon, FormulasMatchTheirSource) {
