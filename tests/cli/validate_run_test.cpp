@@ -207,6 +207,17 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
             "--iterations applies to a measurement, but a record was given; remove one of them\n");
 }
 
+TEST(ValidateRun, EmulatedOpsRunInFp8AndRealOnesRefuseIt) {
+  const std::string point = "--scope down --model 512x1024 --ranks 2 --seq 256 --dtype fp8 ";
+  const Outcome emulated =
+      run_program("commfuse-validate compare --iterations 1 --warm-up 0 --strategy serial " + point);
+  EXPECT_EQ(emulated.code, 0) << emulated.err;
+  EXPECT_EQ(refusal("run --compute real " + point),
+            "--dtype: executors do not store fp8; choose bf16, fp16 or fp32, or --compute emulated\n");
+  EXPECT_EQ(refusal("run --executor cuda-virtual " + point),
+            "--dtype: executors do not store fp8; choose bf16, fp16 or fp32\n");
+}
+
 TEST(ValidateRun, LinkRatesAndLatenciesHaveLimits) {
   const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
   for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {

@@ -29,6 +29,7 @@
 #include "validate/mpi/launch.h"
 #include "validate/reference/check_file.h"
 #include "validate/reference/check_point.h"
+#include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
 
@@ -483,6 +484,19 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
   return mode;
 }
 
+/// Throws ConfigError if ops run for real and a schedule of a strategy would store its tensors in a dtype that
+/// executors do not store. Schedules from files have dtypes of their own (require_runnable).
+void require_storable(const PredictedPoint& point, std::span<const Prediction> predictions, const RunMode& mode) {
+  const bool has_generated = std::ranges::any_of(
+      predictions, [&](const Prediction& prediction) { return point.file_of(prediction) == nullptr; });
+  const DType dtype = point.point().dtype;
+  if (mode.is_real() && has_generated && !can_store(dtype)) {
+    throw ConfigError(fmt::format("{}: executors do not store {}; choose bf16, fp16 or fp32{}",
+                                  point.settings().at(*find_field("dtype")).origin.where, name_of(dtype),
+                                  mode.executor == "cpu" ? ", or --compute emulated" : ""));
+  }
+}
+
 /// The runner of real schedules, and the GPUs that it uses.
 struct Backend {
   std::unique_ptr<Gpu> gpu{};
@@ -540,6 +554,7 @@ Measured measured(PredictedPoint& point, std::span<const Prediction> predictions
                   Crew* crew) {
   reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
   const RunMode mode = run_mode_of(point, arguments, crew != nullptr);
+  require_storable(point, predictions, mode);
   const bool speaks = crew == nullptr || crew->leads();
   if (speaks && !arguments.gpu.dry_run) {
     require_outputs({{"--out", arguments.out}});

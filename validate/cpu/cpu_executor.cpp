@@ -113,7 +113,6 @@ Execution execution_of(const RunShared& shared, std::span<const std::vector<Comm
 
 CpuExecutor::CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options)
     : lowered_(std::move(lowered)), sizes_(std::move(sizes)), options_(std::move(options)) {
-  require_storable(program());
   check(options_.dilation > 0.0, "the dilation of time is above 0");
   for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
     commands_.push_back(commands_of(lowered_, rank));
@@ -121,6 +120,7 @@ CpuExecutor::CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options)
   if (options_.costs) {
     issued_ = issue_times(commands_, *options_.costs);
   } else {
+    require_storable(program());
     memory_.emplace(program(), sizes_);
   }
 }

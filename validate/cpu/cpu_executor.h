@@ -32,7 +32,7 @@ struct CpuOptions {
 
 class CpuExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for fp8, which it does not store.
+  /// Throws std::runtime_error for fp8, which it does not store, except under emulation, which stores nothing.
   CpuExecutor(Lowered lowered, Sizes sizes, CpuOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }

@@ -11,6 +11,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -222,6 +223,15 @@ TEST(CpuExecutor, AnEmulatedOpStartsAfterItsWaitsAndLastsAtLeastItsPrice) {
     last = std::max(last, span.end.time_since_epoch());
   }
   EXPECT_EQ(execution.makespan, last);
+}
+
+TEST(CpuExecutor, EmulationRunsInFp8WhichRealWorkRefuses) {
+  const auto program = shared(
+      program_of({&operation_named("gemm_rs"), find_strategy("commfuse"), StrategyOptions{.dtype = DType::fp8}, 2, 1}));
+  const Sizes sizes = checked_sizes(*program)[0];
+  CpuExecutor executor(lower(program), sizes, {.costs = costs_of(program->ops.size(), 50us)});
+  EXPECT_GE(executor.run({}).makespan, 50us);
+  EXPECT_THROW(CpuExecutor(lower(program), sizes, {}), std::runtime_error);
 }
 
 TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
