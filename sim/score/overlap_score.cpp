@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <cstdint>
+#include <map>
 
 #include "model/config_error.h"
 #include "model/text/suggest.h"
@@ -89,6 +90,14 @@ class PairScorer {
     }
   }
 
+  /// Adds a remark on the times that are not scored although their rows are, with the reason.
+  void note_unscored() {
+    for (const auto& [reason, times] : unscored_) {
+      tally_.result().remarks.push_back(times == 1 ? fmt::format("1 time is not scored: {}.", reason)
+                                                   : fmt::format("{} times are not scored: {}.", times, reason));
+    }
+  }
+
  private:
   struct Overlapped {
     Way way;
@@ -112,6 +121,24 @@ class PairScorer {
             is_fitted ? thread_ : ""};
   }
 
+  /// Predicts the overlapped kernels of a row. A kernel that cannot run there is left out, so that the other times of
+  /// the row are scored, and its reason is added to `reasons`. Throws ConfigError if the row has no other time.
+  [[nodiscard]] std::vector<Overlapped> overlapped_ways(const Point& point, const OverlapRow& parsed,
+                                                        std::vector<std::string>& reasons) {
+    std::vector<Overlapped> ways;
+    for (const auto& [index, us] : parsed.implemented) {
+      try {
+        ways.push_back(overlapped(point, index, us));
+      } catch (const ConfigError& error) {
+        reasons.emplace_back(error.what());
+      }
+    }
+    if (ways.empty() && !parsed.serial_us && !reasons.empty()) {
+      throw ConfigError(reasons.front());
+    }
+    return ways;
+  }
+
   void score(const Row& row, const OverlapRow& parsed, const Machine& machine) {
     Point point = point_of(parsed, machine, columns_.launch);
     point.raised = context_.doubts.raised(machine);
@@ -124,10 +151,8 @@ class PairScorer {
       serial = {*parsed.serial_us, makespan_us(prediction), context_.predictor.uncertainty(point, prediction)};
       compared.push_back({serial.measured_us, serial.predicted_us, std::span(&serial_part, 1)});
     }
-    std::vector<Overlapped> ways;
-    for (const auto& [index, us] : parsed.implemented) {
-      ways.push_back(overlapped(point, index, us));
-    }
+    std::vector<std::string> reasons;
+    const std::vector<Overlapped> ways = overlapped_ways(point, parsed, reasons);
     std::vector<std::string_view> names;
     for (const Overlapped& way : ways) {
       names.push_back(way.name);
@@ -135,9 +160,19 @@ class PairScorer {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       compared.push_back({ways[i].way.measured_us, ways[i].way.predicted_us, std::span(&names[i], 1)});
     }
-    if (!tally_.score(row, machine, true, compared) || !parsed.serial_us) {
+    if (!tally_.score(row, machine, true, compared)) {
       return;
     }
+    for (const std::string& reason : reasons) {
+      ++unscored_[reason];
+    }
+    if (parsed.serial_us) {
+      compare_with_serial(row, parsed, point, serial, ways);
+    }
+  }
+
+  void compare_with_serial(const Row& row, const OverlapRow& parsed, const Point& point, const Way& serial,
+                           const std::vector<Overlapped>& ways) {
     for (const Overlapped& way : ways) {
       tally_.compare(way.way.measured_us / serial.measured_us, way.way.predicted_us / serial.predicted_us);
       tally_.result().pairs.push_back({.line = row.line(),
@@ -152,7 +187,7 @@ class PairScorer {
       tally_.pays({.measured = way.way.measured_us / serial.measured_us,
                    .predicted = way.way.predicted_us / serial.predicted_us,
                    .sure = winner_probability(serial, way.way)});
-      judge(machine, "serial or overlapped", serial, way.way, {parsed.n, parsed.k}, tally_);
+      judge(point.machine, "serial or overlapped", serial, way.way, {parsed.n, parsed.k}, tally_);
     }
   }
 
@@ -162,6 +197,7 @@ class PairScorer {
   KnownImplementations known_;
   OverlapColumns columns_;
   OverlapMachines machines_;
+  std::map<std::string, std::int64_t> unscored_;  // times of implementations that cannot run there, by reason
 };
 
 }  // namespace
@@ -172,6 +208,7 @@ void score_overlap_pairs(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     scorer.add(row);
   }
+  scorer.note_unscored();
 }
 
 }  // namespace commfuse::score

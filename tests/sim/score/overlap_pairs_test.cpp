@@ -226,13 +226,29 @@ TEST(OverlapPairs, TheFileNameMayStateTheAllReduce) {
   EXPECT_NE(score.pairs[0].command.find("--scope down_ar"), std::string::npos);
 }
 
-TEST(OverlapPairs, ImplementationsWithoutSuchAKernelAreSkipped) {
+TEST(OverlapPairs, RowsWithoutATimeThatCanBePredictedAreSkipped) {
   const TableScore score =
-      score_text(std::string(table_head) + "h100-sxm,ar,4096,8192,28672,8,bf16,600,500\n", "x.csv", {});
+      score_text(std::string(table_head) + "h100-sxm,ar,4096,8192,28672,8,bf16,,500\n", "x.csv", {});
   EXPECT_EQ(score.scored, 0);
   ASSERT_EQ(score.skipped.size(), 1U);
   EXPECT_EQ(score.skipped[0].reason, "flux has no kernel for scope down_ar");
+  EXPECT_TRUE(score.remarks.empty());
   EXPECT_FALSE(score.pays);
+}
+
+TEST(OverlapPairs, ATimeOfAKernelThatCannotRunIsLeftOutAlone) {
+  const std::string rows =
+      "h100-sxm,ar,4096,7168,12288,8,bf16,380,300,\nh100-sxm,ar,4096,7168,12288,8,bf16,380,300,320\n";
+  const TableScore score =
+      score_text("# hardware: 8x H100\nhw,op,M,N,K,tp,dtype,serial_us,vllm_gemm_ar_us,nobody_us\n" + rows, "x.csv", {});
+  EXPECT_EQ(score.rows, 2);
+  EXPECT_EQ(score.scored, 2);
+  EXPECT_TRUE(score.skipped.empty());
+  EXPECT_EQ(score.times.size(), 3U);
+  ASSERT_EQ(score.pairs.size(), 1U);
+  EXPECT_EQ(score.pairs[0].implementation, "typical");
+  ASSERT_EQ(score.remarks.size(), 2U);
+  EXPECT_EQ(score.remarks[1], "2 times are not scored: vllm_gemm_ar does not run on h100-sxm; it is for blackwell.");
 }
 
 TEST(OverlapPairs, ExpertsAreScoredWithoutTheirSlowBaseline) {
