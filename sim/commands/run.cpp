@@ -23,6 +23,7 @@
 #include "reports/figure/gantt.h"
 #include "reports/figure/svg.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/left_out.h"
 #include "sim/commands/measured_step_flags.h"
 #include "sim/commands/plot_text.h"
 #include "sim/commands/render.h"
@@ -76,25 +77,6 @@ bool is_quick(const Grid& grid) {
   return has("uncertainty", "off") && has("jitter", "none");
 }
 
-/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. All slow points
-/// are checked before the first point is simulated.
-RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
-  if (!is_quick(points.grid())) {
-    require_all_runnable(points, library);
-  }
-  RowTable rows;
-  const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = caller.cancel()};
-  run_points(points, library, options, [&](std::span<const ResultRow> point_rows) {
-    for (const ResultRow& row : point_rows) {
-      if (!row.feasible()) {
-        throw ConfigError(row.reason);
-      }
-      rows.push_back(row);
-    }
-  });
-  return rows;
-}
-
 /// Returns whether strategies run in addition to schedules from files.
 bool names_strategies(const Grid& grid) {
   return commfuse::names_strategies(grid.settings) ||
@@ -102,6 +84,24 @@ bool names_strategies(const Grid& grid) {
            return std::any_of(axis.fields.begin(), axis.fields.end(),
                               [](const Field* field) { return field->key.starts_with("strategy."); });
          });
+}
+
+/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. All slow points
+/// are checked before the first point is simulated. Notes the strategies that are left out.
+RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
+  if (!is_quick(points.grid())) {
+    require_all_runnable(points, library);
+  }
+  RowTable rows;
+  const GridOptions options{.threads = choices_of(points.grid().settings).threads, .stop = caller.cancel()};
+  LeftOut left_out(names_strategies(points.grid()));
+  run_points(points, library, options, [&](std::span<const ResultRow> point_rows) {
+    for (const ResultRow& row : left_out.kept(point_rows)) {
+      rows.push_back(row);
+    }
+  });
+  caller.note(for_stderr(left_out.in_words()));
+  return rows;
 }
 
 /// Returns the files that it wrote.

@@ -26,6 +26,7 @@
 #include "reports/point_rows.h"
 #include "reports/why.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/left_out.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/uncovered.h"
@@ -53,15 +54,13 @@ std::size_t parameter_count_of(const std::string& text) {
   return static_cast<std::size_t>(*number);
 }
 
-/// Returns one row for each strategy or schedule. Throws ConfigError for the first that cannot run.
+/// Returns one row for each strategy or schedule, and notes the strategies that are left out. Throws ConfigError for
+/// the first other that cannot run.
 std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
   require_all_runnable({settings}, library);
-  std::vector<ResultRow> rows = run_points({settings}, library, {.threads = 1}).front();
-  for (const ResultRow& row : rows) {
-    if (!row.feasible()) {
-      throw ConfigError(row.reason);
-    }
-  }
+  LeftOut left_out(names_strategies(settings));
+  std::vector<ResultRow> rows = left_out.kept(run_points({settings}, library, {.threads = 1}).front());
+  fmt::print(stderr, "{}", for_stderr(left_out.in_words()));
   check(!rows.empty(), "settings that can be run have a schedule");
   return rows;
 }

@@ -99,6 +99,24 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   }
 }
 
+TEST(CommfuseSimRun, StrategiesThatWereNotNamedAreLeftOutWhereTheyCannotRun) {
+  const std::string point = " --scope down_ar --hardware b300-sxm --as vllm_gemm_ar --uncertainty off";
+  const std::string reason =
+      "4104 tokens cannot be cut into 16 equal blocks, as sliced (k=2) down_ar requires; choose a multiple of 16, such "
+      "as 4096 or 4112\n";
+  const Outcome outcome = run_program("commfuse-sim run --seq 4104 -o csv" + point);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "note: sliced is not compared: " + reason);
+  EXPECT_EQ(outcome.out.find("sliced"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("vllm_gemm_ar"), std::string::npos) << outcome.out;
+  const Outcome grid = run_program("commfuse-sim run --axis seq=4096,4104,4120" + point);
+  EXPECT_EQ(grid.err, "note: sliced is not compared at 2 points: " + reason);
+  EXPECT_EQ(run_program("commfuse-sim why --seq 4104" + point).err, outcome.err);
+  const Outcome named = run_program("commfuse-sim run --seq 4104 --strategy serial,sliced" + point);
+  EXPECT_EQ(named.code, 2);
+  EXPECT_EQ(named.err, reason);
+}
+
 TEST(CommfuseSimRun, RefusesADrawingBelowMachineReadableOutput) {
   for (const std::string format : {"json", "jsonl", "csv"}) {
     // The command fails before it splits tokens over GPUs.
