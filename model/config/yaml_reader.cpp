@@ -63,8 +63,8 @@ std::string example_of(std::string_view key, std::string_view value) {
   return fmt::format("as in \"{}: {}\"", key, value);
 }
 
-std::string with_unit(std::string_view example) {
-  return fmt::format("write a number and a unit, as in \"{}\"", example);
+std::string with_unit(std::string_view example, std::string_view units) {
+  return fmt::format("write a number and a unit{}, as in \"{}\"", units, example);
 }
 
 /// Returns the text without the line break that ends a YAML block.
@@ -239,7 +239,8 @@ T YamlMap::quantity(std::string_view key, std::string_view what, std::string_vie
   }
   const bool too_long = std::is_same_v<T, Duration> && is_too_long(value->text);
   mistake(key, too_long ? fmt::format("{} is too long; write a time below 9.2e6 s", in_quotes(value->text))
-                        : misread(value->text, what, with_unit(example)));
+                        : misread(value->text, what,
+                                  with_unit(example, std::is_same_v<T, BytesPerSecond> ? " (GB/s, Gbit/s)" : "")));
   return fallback;
 }
 
@@ -411,7 +412,12 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   Parameter<T> result;
   const YamlNode* node = require(key, fmt::format("{{value: {}, provenance: 'prior: why'}}", example));
   if (node != nullptr && node->kind != YamlKind::map) {
-    const std::string shown = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
+    const std::size_t known_mistakes = document_->mistakes.size();
+    if (node->kind == YamlKind::scalar) {
+      (void)read(*this, key);
+    }
+    const bool is_value = node->kind == YamlKind::scalar && document_->mistakes.size() == known_mistakes;
+    const std::string shown = in_quotes(is_value ? node->text : std::string(example));
     mistake(key, fmt::format("'{}' has no provenance; write {{value: {}, provenance: 'prior: why'}}", key,
                              shown.substr(1, shown.size() - 2)));
     return result;
@@ -420,7 +426,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
     return result;
   }
   YamlMap fields = map(key);
-  result.value = static_cast<T>(read(fields));
+  result.value = static_cast<T>(read(fields, "value"));
   if (fields.has("error")) {
     result.standard_error = fields.number("error", {0.0, 10.0});
   } else {
@@ -431,38 +437,43 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
 }
 
 Parameter<Duration> YamlMap::duration_parameter(std::string_view key) {
-  return parameter<Duration>(key, "5 us", [](YamlMap& fields) {
-    const Duration value = fields.duration("value");
+  return parameter<Duration>(key, "5 us", [](YamlMap& fields, std::string_view field) {
+    const Duration value = fields.duration(field);
     if (value > longest_parameter) {
-      fields.mistake("value", fmt::format("'value' is {}; choose at most {}", format_duration(value),
-                                          format_duration(longest_parameter)));
+      fields.mistake(field, fmt::format("'{}' is {}; choose at most {}", field, format_duration(value),
+                                        format_duration(longest_parameter)));
     }
     return value;
   });
 }
 
 Parameter<BytesPerSecond> YamlMap::bandwidth_parameter(std::string_view key) {
-  return parameter<BytesPerSecond>(key, "450 GB/s", [](YamlMap& fields) { return fields.bandwidth("value"); });
+  return parameter<BytesPerSecond>(key, "450 GB/s",
+                                   [](YamlMap& fields, std::string_view field) { return fields.bandwidth(field); });
 }
 
 Parameter<FlopsPerSecond> YamlMap::compute_rate_parameter(std::string_view key) {
-  return parameter<FlopsPerSecond>(key, "989 TFLOP/s", [](YamlMap& fields) { return fields.compute_rate("value"); });
+  return parameter<FlopsPerSecond>(key, "989 TFLOP/s",
+                                   [](YamlMap& fields, std::string_view field) { return fields.compute_rate(field); });
 }
 
 Parameter<Bytes> YamlMap::size_parameter(std::string_view key) {
-  return parameter<Bytes>(key, "32 KiB", [](YamlMap& fields) { return fields.size("value"); });
+  return parameter<Bytes>(key, "32 KiB", [](YamlMap& fields, std::string_view field) { return fields.size(field); });
 }
 
 Parameter<double> YamlMap::number_parameter(std::string_view key, Range<double> range) {
-  return parameter<double>(key, "0.8", [range](YamlMap& fields) { return fields.number("value", range); });
+  return parameter<double>(key, "0.8",
+                           [range](YamlMap& fields, std::string_view field) { return fields.number(field, range); });
 }
 
 Parameter<std::string> YamlMap::text_parameter(std::string_view key) {
-  return parameter<std::string>(key, "kernels.txt", [](YamlMap& fields) { return fields.text("value"); });
+  return parameter<std::string>(key, "kernels.txt",
+                                [](YamlMap& fields, std::string_view field) { return fields.text(field); });
 }
 
 Parameter<int> YamlMap::count_parameter(std::string_view key, Range<std::int64_t> range) {
-  return parameter<int>(key, "8", [range](YamlMap& fields) { return fields.count("value", range); });
+  return parameter<int>(key, "8",
+                        [range](YamlMap& fields, std::string_view field) { return fields.count(field, range); });
 }
 
 void YamlMap::schema(std::string_view expected) {

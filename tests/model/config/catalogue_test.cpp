@@ -210,7 +210,7 @@ TEST_F(CatalogueTest, AHardwareFileIsCheckedFieldByField) {
   EXPECT_EQ(machine_refusal("sms: 132", "sms: -132"),
             "14:8: '-132' is not a whole number; write one, as in \"sms: 8\"");
   EXPECT_EQ(machine_refusal("{value: 3350 GB/s,", "{value: 3350,"),
-            "15:26: '3350' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+            "15:26: '3350' is not a bandwidth; write a number and a unit (GB/s, Gbit/s), as in \"450 GB/s\"");
   EXPECT_EQ(machine_refusal("{value: 0.88,", "{value: 88,"), "19:36: 'value' is 88; choose 0.001 to 1");
   const std::string too_long = machine_refusal("{value: 7.66 us,", "{value: 7.59 s,");
   EXPECT_EQ(too_long.substr(too_long.find(':')), ":22: 'value' is 7.59 s; choose at most 1 s");

@@ -218,9 +218,9 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
             place("  kind: pcie_tree") +
                 ":3: GPU 4 cannot be reached from GPU 0; give root_rate, or put all bridges under one root");
-  EXPECT_EQ(
-      refusal(box, "bridge_rate: {value: 48.2 GB/s", "bridge_rate: {value: -48.2 GB/s"),
-      place("  bridge_rate") + ":24: '-48.2 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(refusal(box, "bridge_rate: {value: 48.2 GB/s", "bridge_rate: {value: -48.2 GB/s"),
+            place("  bridge_rate") +
+                ":24: '-48.2 GB/s' is not a bandwidth; write a number and a unit (GB/s, Gbit/s), as in \"450 GB/s\"");
   EXPECT_EQ(refusal(box, "bridge_rate: {value: 48.2 GB/s", "bridge_rate: {value: 0 GB/s"),
             place("  bridge_rate") + ":24: 'value' is 0 B/s; choose a bandwidth above 0");
   EXPECT_EQ(refusal(box, "gpus_per_bridge: 2", "gpus_per_bridge: 0"),
@@ -422,9 +422,10 @@ TEST_F(LoadMachineFromWiresTest, ImpossibleWiresAreRefused) {
             place(0) +
                 ":3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
                 "file of a node whose GPUs are connected");
-  EXPECT_EQ(refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n",
-                                  "6", "40 GB/s")),
-            place(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(
+      refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n", "6",
+                            "40 GB/s")),
+      place(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit (GB/s, Gbit/s), as in \"450 GB/s\"");
   EXPECT_EQ(refusal(with_topology(
                 "  file: box.txt\n  rack_rate: {value: 1 GB/s, provenance: \"prior: a test\"}\n" + pcie_rates, "6",
                 "40 GB/s")),

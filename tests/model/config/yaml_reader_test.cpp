@@ -112,13 +112,14 @@ TEST_F(YamlReader, AKeyWithoutValueIsAMistake) {
 TEST_F(YamlReader, QuantitiesNeedNumberAndUnit) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5, rate: 450 GB}\n"),
             "a.yaml:2:17: '5' is not a time; write a number and a unit, as in \"5 us\"\n"
-            "a.yaml:2:26: '450 GB' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+            "a.yaml:2:26: '450 GB' is not a bandwidth; write a number and a unit (GB/s, Gbit/s), as in \"450 GB/s\"");
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: -5 us, rate: 0 GB/s}\n"),
             "a.yaml:2:17: '-5 us' is not a time; write a number and a unit, as in \"5 us\"\n"
             "a.yaml:2:30: 'rate' is 0 B/s; choose a bandwidth above 0");
-  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 9999999 s, rate: 9999999 s}\n"),
-            "a.yaml:2:17: '9999999 s' is too long; write a time below 9.2e6 s\n"
-            "a.yaml:2:34: '9999999 s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(
+      mistakes("layers: 8\nlink: {latency: 9999999 s, rate: 9999999 s}\n"),
+      "a.yaml:2:17: '9999999 s' is too long; write a time below 9.2e6 s\n"
+      "a.yaml:2:34: '9999999 s' is not a bandwidth; write a number and a unit (GB/s, Gbit/s), as in \"450 GB/s\"");
 }
 
 TEST_F(YamlReader, OctalLookingNumbersAreRefused) {
@@ -145,6 +146,15 @@ TEST_F(YamlReader, MapsAndValuesAreNotInterchangeable) {
             "a.yaml:2:7: 'link' is not a map; write fields below it, as in \"link: {key: value}\"");
   EXPECT_EQ(mistakes("layers: [1, 2]\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:1:9: 'layers' is a list; write one value, as in \"layers: 8\"");
+}
+
+TEST_F(YamlReader, ABareParameterIsRefusedForItsValueAndItsSource) {
+  EXPECT_EQ(mistakes(extra("half")),
+            "a.yaml:4:10: 'half' is not a number; write one, as in \"share: 0.8\"\n"
+            "a.yaml:4:10: 'share' has no provenance; write {value: 0.8, provenance: 'prior: why'}");
+  EXPECT_EQ(mistakes(extra("2")),
+            "a.yaml:4:10: 'share' is 2; choose 0 to 1\n"
+            "a.yaml:4:10: 'share' has no provenance; write {value: 0.8, provenance: 'prior: why'}");
 }
 
 TEST_F(YamlReader, ParametersStateTheirSource) {
