@@ -38,6 +38,30 @@ void forget_missing(YamlDocument& document, int map, std::string_view key) {
                           document.mistakes.end());
 }
 
+/// Returns the key of the only map directly below `node` in which a reader requested `key`; empty if there is none, or
+/// if there are several.
+std::string_view map_with(const YamlDocument& document, const YamlNode& node, std::string_view key) {
+  std::string_view name;
+  for (const YamlField& field : node.fields) {
+    const std::vector<std::string>& known = document.nodes[static_cast<std::size_t>(field.value)].known;
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      continue;
+    }
+    if (!name.empty()) {
+      return {};
+    }
+    name = field.key;
+  }
+  return name;
+}
+
+/// Returns what to do about a key that no reader requested.
+std::string remedy_for_key(const YamlDocument& document, const YamlNode& node, std::string_view key,
+                           std::span<const std::string_view> known) {
+  const std::string_view below = nearest(key, known) ? std::string_view{} : map_with(document, node, key);
+  return below.empty() ? remedy_for(key, known, "keys") : fmt::format("it belongs under '{}'", below);
+}
+
 /// Adds one mistake for each key that no reader requested, up to `max_mistakes`; returns how many more there are.
 std::size_t note_unknown_keys(YamlDocument& document) {
   std::size_t unknown = 0;
@@ -52,7 +76,7 @@ std::size_t note_unknown_keys(YamlDocument& document) {
           forget_missing(document, static_cast<int>(&node - document.nodes.data()), *suggestion);
         }
         document.mistakes.push_back({field.place, fmt::format("unknown key {}; {}", in_quotes(field.key),
-                                                              remedy_for(field.key, known, "keys"))});
+                                                              remedy_for_key(document, node, field.key, known))});
       }
     }
   }

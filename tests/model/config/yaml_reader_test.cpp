@@ -98,6 +98,12 @@ TEST_F(YamlReader, UnknownKeysGetTheNearestKeyOrTheWholeList) {
   EXPECT_EQ(mistakes(valid + "colour: red\n"), "a.yaml:3:1: unknown key 'colour'; known keys: layers, link, extra");
 }
 
+TEST_F(YamlReader, AKeyThatBelongsOneLevelBelowIsAnsweredWithItsMap) {
+  EXPECT_EQ(mistakes(valid + "rate: 450 GB/s\n"), "a.yaml:3:1: unknown key 'rate'; it belongs under 'link'");
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5 us, rate: 450 GB/s, gated: true}\n"),
+            "a.yaml:2:39: unknown key 'gated'; known keys: latency, rate");
+}
+
 TEST_F(YamlReader, MissingKeysComeWithAnExample) {
   EXPECT_EQ(mistakes("layers: 8\n"), "a.yaml:1:1: missing key 'link'; add it, as in \"link: {...}\"");
   EXPECT_EQ(mistakes("link: {latency: 5 us, rate: 450 GB/s}\n"),
