@@ -68,6 +68,12 @@ constexpr std::array all_formats{
            .read = read_deepspeed,
            .is = is_deepspeed}};
 
+/// Returns whether the text looks like the config.json of a Hugging Face model.
+bool is_model_config(std::string_view text, std::string_view path) {
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  return path.ends_with(".json") && (has("\"architectures\"") || has("\"model_type\""));
+}
+
 }  // namespace
 
 std::span<const Format> formats() { return all_formats; }
@@ -84,6 +90,11 @@ const Format& format_of(std::string_view text, const std::string& path) {
     if (format.is(text)) {
       fitting.push_back(&format);
     }
+  }
+  if (fitting.empty() && is_model_config(text, path)) {
+    throw ConfigError(
+        fmt::format("{}: this is the configuration of a Hugging Face model, which needs no import; use --model {}",
+                    path, shell_word(path)));
   }
   if (fitting.size() != 1) {
     throw ConfigError(

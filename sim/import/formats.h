@@ -33,7 +33,8 @@ struct Format {
 /// Returns the formats in the order in which they are listed.
 std::span<const Format> formats();
 
-/// Returns the format that recognizes the text. Throws ConfigError if no format or several formats do.
+/// Returns the format that recognizes the text. Throws ConfigError if no format or several formats do; for a model's
+/// config.json, the message names the flag that reads it.
 const Format& format_of(std::string_view text, const std::string& path);
 
 /// Returns "megatron, torchtitan, ...".

@@ -207,6 +207,17 @@ TEST(Import, RecognizesTheFormatOfAFile) {
                 import::format_names() + "\n");
 }
 
+TEST(Import, AModelsConfigIsAnsweredWithTheFlagThatReadsIt) {
+  const OwnFolder folder;
+  std::filesystem::create_directory("m1");
+  std::ofstream("m1/config.json") << R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama"})";
+  const Outcome outcome = run_program("commfuse-sim import m1/config.json");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "m1/config.json: this is the configuration of a Hugging Face model, which needs no import; use --model "
+            "m1/config.json\n");
+}
+
 constexpr const char* small_yaml =
     "model: {num_layers: 2, hidden_size: 1024, num_attention_heads: 8, encoder_seq_length: 1024, vocab_size: 1024, "
     "tensor_model_parallel_size: 8, position_embedding_type: rope}\n";
