@@ -343,8 +343,10 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
 }
 
 const Field* field_called(std::string_view word) {
+  std::string flag(word);  // data_parallel is the flag data-parallel in the spelling of a key
+  std::ranges::replace(flag, '_', '-');
   const auto field = std::ranges::find_if(fields(), [&](const Field& known) {
-    return leaf_of(known.key) == word || known.flag == word || field_meant(word) == &known;
+    return leaf_of(known.key) == word || known.flag == flag || field_meant(word) == &known;
   });
   return field == fields().end() ? nullptr : &*field;
 }

@@ -166,6 +166,8 @@ TEST(FieldTest, AWrongKeySuggestsTheIntendedSetting) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");
+  EXPECT_EQ(remedy_for_key("data_parallel"), "did you mean 'parallel.data'?");
+  EXPECT_EQ(remedy_for_key("expert_parallel"), "did you mean 'parallel.experts'?");
   EXPECT_EQ(remedy_for_key("colour").rfind("known settings: model, hardware, link_bandwidth, ", 0), 0U);
   EXPECT_TRUE(is_group("strategy"));
   EXPECT_FALSE(is_group("strat"));
