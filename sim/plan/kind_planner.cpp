@@ -150,8 +150,10 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
       search_(model, machine_, structures, terms),
       counts_(planned_counts()) {}
 
-/// Returns the counts that layouts divide evenly, or only the count that the offer states.
+/// Returns the counts that layouts divide evenly, or only the count that the offer states. Throws ConfigError if no
+/// count can have the fixed degrees, and for a stated count that no layout divides.
 std::vector<std::int64_t> KindPlanner::planned_counts() const {
+  require_possible(search_.model(), search_.terms().wish);
   if (!offer_.count) {
     return search_.counts(max_gpus_);
   }

@@ -182,4 +182,9 @@ class Walk {
 
 std::vector<TrainingPlan> plans_of(const PlanSpace& space) { return Walk(space).plans(); }
 
+void require_possible(const Transformer& model, const PlanWish& wish) {
+  const std::int64_t ulysses = wish.ulysses.value_or(1);
+  require_possible(model, TrainingPlan{.tensor = wish.tensor.value_or(1), .ulysses = ulysses, .seq = ulysses});
+}
+
 }  // namespace commfuse

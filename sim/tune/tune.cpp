@@ -68,6 +68,7 @@ class FasterLinks {
 
 void require_some(const PlanSpace& space, std::size_t plans) {
   if (plans == 0) {
+    require_possible(*space.model, space.wish);
     throw ConfigError(
         fmt::format("no layout of {} fits {} GPUs of {} with batch {}; remove a setting that fixes a degree, or choose "
                     "a batch with more divisors",

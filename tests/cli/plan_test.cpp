@@ -324,6 +324,18 @@ TEST(CommfuseSimPlan, ACountThatFillsNoNodesIsNotBlamedOnTheBatch) {
             "evenly; choose 8 or 16, or see a step on 12 with commfuse-sim tune\n");
 }
 
+TEST(CommfuseSimPlan, TensorRanksThatDoNotDivideTheHeadsAreAMistake) {
+  const std::string heads =
+      "the number of heads 32 is not a multiple of tensor parallelism 3; choose tensor ranks that divide it\n";
+  const Outcome plan = run_program(
+      "commfuse-sim plan --model llama-3.1-8b --gpus h100 --price 2.5 --tokens 15T --deadline 30d --ranks 3");
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_EQ(plan.err, heads);
+  const Outcome tune = run_program("commfuse-sim tune --model llama-3.1-8b --gpus 48 --ranks 3");
+  EXPECT_EQ(tune.code, 2);
+  EXPECT_EQ(tune.err, heads);
+}
+
 TEST(CommfuseSimPlan, AnImpossibleCountNamesItsPlaceAndNeighbors) {
   const OwnFolder folder;
   const std::string layouts =

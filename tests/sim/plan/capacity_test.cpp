@@ -354,15 +354,15 @@ TEST_F(CapacityTest, AnImpossibleCountNamesTheNearestThatFit) {
   // A count that some layout divides, but not with the fixed degrees: a result, with the same advice.
   EXPECT_EQ(
       reason("", "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: 24}\n",
-             "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 3"),
+             "model: llama-3.1-8b, seq: 4K, batch: 128, parallel: {context: 3}"),
       "no layout of llama-3.1-8b with batch 128 exists on the 24 GPUs of gpus.h100.count; no layout on up to 8192 "
       "GPUs has the fixed degrees and fits in memory, so free degrees, or choose a batch that more degrees divide");
-  // Three tensor ranks divide none of the numbers of heads.
-  const std::string fixed = message("1024", "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 3");
-  EXPECT_TRUE(
-      fixed.ends_with("; no layout on up to 8192 GPUs has the fixed degrees and fits in memory, so free degrees, "
-                      "or choose a batch that more degrees divide"))
-      << fixed;
+  // Three tensor ranks divide none of the numbers of heads, on any number of GPUs.
+  const std::string fixed = "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 3";
+  const std::string heads =
+      "the number of heads 32 is not a multiple of tensor parallelism 3; choose tensor ranks that divide it";
+  EXPECT_EQ(message("24", fixed), heads);
+  EXPECT_EQ(message("1024", fixed), heads);
 }
 
 TEST_F(CapacityTest, EveryAlternativeStatesItsChange) {
