@@ -539,6 +539,23 @@ StepRow row_of(const Settings& settings, const RunChoices& run, StepPoint point,
   return row;
 }
 
+/// Returns the row of the point's only strategy. A strategy that the user did not name and that cannot cut so few
+/// tokens yields a row with the reason; serial cuts nothing.
+StepRow strategy_row(const Settings& settings, const RunChoices& run, const StepPoint& point,
+                     const RowSchedules& schedules, SiteTimes& times) {
+  try {
+    return row_of(settings, run, point, schedules, times);
+  } catch (const ConfigError& error) {
+    if (!run.schedules.named.empty() || point.strategies.front() == &serial_strategy) {
+      throw;
+    }
+    StepRow row = settings_row(settings, point.model->name, point.plan, schedules);
+    add_links(row, *point.machine);
+    row.add("reason", error.what());
+    return row;
+  }
+}
+
 /// Returns the reason why the implementation runs nothing of the point, with the remedy; empty if it may run something.
 std::string refusal_at(const StepPoint& point, const Implementation& kernels) {
   const TrainingPlan& plan = point.plan;
@@ -734,8 +751,10 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
     for (const Strategy* strategy : strategies_of(run.schedules, point.plan)) {
       point.strategies = {strategy};
       const bool is_bound = !implementations.empty() && strategy != &serial_strategy;
-      rows.push_back(row_of(settings, run, point, {.name = strategy->name, .bound = is_bound}, site.times));
-      doubts.add(point, rows.size() - 1);
+      rows.push_back(strategy_row(settings, run, point, {.name = strategy->name, .bound = is_bound}, site.times));
+      if (rows.back().feasible()) {
+        doubts.add(point, rows.size() - 1);
+      }
     }
     for (const auto& kernels : implementations) {
       const StepPoint implemented = with_implementation(point, *kernels, site.times);

@@ -148,6 +148,22 @@ TEST(CommfuseSimRunStep, AScheduleReportsThatItCannotCutTooFewTokens) {
   EXPECT_NE(run.out.find("memory of a GPU: weights 17.6 GB"), std::string::npos) << run.out;
 }
 
+TEST(CommfuseSimRunStep, AStrategyThatNobodyNamedMayLackASchedule) {
+  for (const std::string work : {"prefill --batch 1", "step --batch 8"}) {
+    const std::string point =
+        "commfuse-sim run --model llama-3.1-8b --ranks 8 --seq 4104 --uncertainty off -o json --scope " + work;
+    const Outcome run = run_program(point);
+    ASSERT_EQ(run.code, 0) << run.err;
+    const json rows = json::parse(run.out);
+    EXPECT_EQ(rows.at(0).at("strategy"), "serial");
+    EXPECT_EQ(rows.at(1).at("strategy"), "sliced");
+    EXPECT_EQ(rows.at(1).at("reason").get<std::string>().find("4104 tokens cannot be cut into 16 equal blocks"), 0U);
+    const Outcome named = run_program(point + " --strategy serial,sliced");
+    EXPECT_EQ(named.code, 2);
+    EXPECT_EQ(named.err.find("4104 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires"), 0U);
+  }
+}
+
 class CommfuseSimSweepStep : public ::testing::Test {
  protected:
   void SetUp() override {
