@@ -218,6 +218,16 @@ TEST(ValidateRun, EmulatedOpsRunInFp8AndRealOnesRefuseIt) {
             "--dtype: executors do not store fp8; choose bf16, fp16 or fp32\n");
 }
 
+TEST(ValidateRun, StrategiesThatWereNotNamedAreLeftOutWhereTheyCannotRun) {
+  const std::string point = "run --scope down --ranks 2 --seq 1026 --iterations 1 --warm-up 0 --dilation 1";
+  const std::string reason = "1026 tokens cannot be cut into 4 equal blocks, as sliced (k=2) down requires; ";
+  const Outcome outcome = run_program("commfuse-validate " + point);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("note: sliced is not compared: " + reason), 0U) << outcome.err;
+  EXPECT_EQ(outcome.out.find("sliced"), std::string::npos) << outcome.out;
+  EXPECT_EQ(refusal(point + " --strategy serial,sliced").find(reason), 0U);
+}
+
 TEST(ValidateRun, LinkRatesAndLatenciesHaveLimits) {
   const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
   for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {

@@ -342,7 +342,15 @@ std::vector<Prediction> PredictedPoint::requested() {
     if (entry.strategy->bound && candidates.size() > 1) {
       continue;  // A bound is not a schedule that can run.
     }
-    predictions.push_back(predictor_.predict_best(point_, *entry.strategy, entry.options));
+    try {
+      predictions.push_back(predictor_.predict_best(point_, *entry.strategy, entry.options));
+    } catch (const ConfigError& error) {
+      if (names_strategies(settings_) || entry.strategy == &serial_strategy) {
+        throw;
+      }
+      fmt::print(stderr, "{}",
+                 for_stderr(fmt::format("note: {} is not compared: {}\n", entry.strategy->name, error.what())));
+    }
   }
   for (const HandWritten& schedule : schedules_) {
     predictions.push_back(predictor_.predict(point_, schedule));
