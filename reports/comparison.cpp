@@ -111,11 +111,23 @@ std::string pay_sentence(const Implementations& implementations, const PayVerdic
                   with_interval(sure_in_words(verdict.probability), recommended, times), recommended.strategy);
   if (implementations.count > 1) {
     text += ", the fastest implementation";
+    text += implementations.without_overlap == nullptr ? "" : " that overlaps";
     text += implementations.fastest == &recommended
                 ? std::string{}
                 : fmt::format(" with a clear win ({} may take less)", implementations.fastest->strategy);
   }
   return text + ".";
+}
+
+/// States that the fastest implementation, which overlaps nothing, beats the baseline; empty otherwise.
+std::string without_overlap_in_words(const ResultRow* row, const ResultRow& baseline, const VerdictRule& rule) {
+  if (row == nullptr || makespan_of(*row) >= makespan_of(baseline)) {
+    return {};
+  }
+  const PayVerdict verdict = pay_verdict(*row, baseline, *row, rule);
+  return fmt::format(" {}, which overlaps nothing, takes {:.1f}% less time than {}{}.", row->strategy,
+                     100.0 * verdict.saved, baseline.strategy,
+                     with_interval(sure_in_words(verdict.probability), *row, 1.0 - verdict.saved));
 }
 
 /// Turns "its GEMM 43 us, the cost of its calls 30 us" into "its GEMM (43 us) and the cost of its calls (30 us)".
@@ -159,6 +171,7 @@ std::string pay_sentences(std::span<const ResultRow* const> ranking, Rows rows, 
   return implementations.chosen == nullptr
              ? std::string{}
              : pay_sentence(implementations, pay_verdict(*implementations.chosen, baseline, *ranking.front(), rule)) +
+                   without_overlap_in_words(implementations.without_overlap, baseline, rule) +
                    reach_in_words(*implementations.chosen, rows);
 }
 

@@ -20,8 +20,9 @@ namespace commfuse::reports {
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// Compares the implementations among the rows of one point with `baseline`: states whether their overlap pays, by how
-/// much and with what certainty, how much less time ideal kernels would take, and what limits the recommended
-/// implementation. Empty without an implementation that has a result.
+/// much and with what certainty, whether an implementation that overlaps nothing is faster than any other row, how much
+/// less time ideal kernels would take, and what limits the recommended implementation. Empty without an implementation
+/// that overlaps and has a result.
 std::string pays_in_words(std::span<const ResultRow> rows, const ResultRow& baseline, const VerdictRule& rule = {});
 
 /// Words such as "70.6B parameters" that a table adds to a model, by the model's name in rows.

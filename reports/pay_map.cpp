@@ -47,6 +47,16 @@ std::string without_last_spaces(std::string line) {
   return line;
 }
 
+/// Returns what readers must know about the rows of an implementation; empty if nothing.
+std::string remarks_on(const std::string& name, const std::vector<const ResultRow*>& rows) {
+  const auto any_row = [&](bool (*has_property)(const ResultRow&)) {
+    return std::ranges::any_of(rows, [&](const ResultRow* row) { return row->strategy == name && has_property(*row); });
+  };
+  return std::string{any_row(overlaps_nothing) ? ", which overlaps nothing" : ""} +
+         (any_row([](const ResultRow& row) { return !row.unmeasured_on.empty(); }) ? ", not measured on such GPUs"
+                                                                                   : "");
+}
+
 /// Returns tables of as many sequence lengths as fit side by side.
 std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {
   std::set<std::int64_t> ranks;
@@ -56,11 +66,10 @@ std::string map_of(const std::string& name, const std::vector<const ResultRow*>&
     seqs.insert(row->seq);
   }
   const std::vector<std::int64_t> columns(seqs.begin(), seqs.end());
-  const bool is_unmeasured = std::ranges::any_of(
-      rows, [&](const ResultRow* row) { return row->strategy == name && !row->unmeasured_on.empty(); });
+  const std::string remarks = remarks_on(name, rows);
   const std::string title = name + ", ranks";
-  const bool has_heading = is_unmeasured || title.size() > label_width;
-  std::string text = has_heading ? name + (is_unmeasured ? ", not measured on such GPUs\n" : "\n") : std::string{};
+  const bool has_heading = !remarks.empty() || title.size() > label_width;
+  std::string text = has_heading ? name + remarks + "\n" : std::string{};
   for (std::size_t first = 0; first < columns.size(); first += max_columns()) {
     const auto shown = std::span(columns).subspan(first, std::min(max_columns(), columns.size() - first));
     std::string line = fmt::format("{:<{}}", has_heading ? "  ranks" : title, label_width);

@@ -88,7 +88,8 @@ std::optional<PlanSaving> plan_saving(std::span<const StepRow* const> plan, cons
   }
   for (const StepRow* row : plan) {
     // An ideal schedule next to implementations is a bound, which nobody can run.
-    const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row) && !is_bound(*row);
+    const bool is_other = row->feasible() && row != saving.baseline && !has_no_overlap(*row) &&
+                          !overlaps_nothing(*row) && !is_bound(*row);
     const bool is_faster =
         is_other && (saving.overlap == nullptr || row->number("time_ms") < saving.overlap->number("time_ms"));
     saving.overlap = is_faster ? row : saving.overlap;

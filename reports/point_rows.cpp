@@ -158,6 +158,8 @@ bool is_no_bound(const ResultRow& row) {
   return row.bound && scope && has_attention(*scope);
 }
 
+bool overlaps_nothing(const ResultRow& row) { return row.implements == serial_strategy.name; }
+
 std::string label(const ResultRow& row) {
   if (is_no_bound(row)) {
     return fmt::format("{} (no {})", row.strategy, row.parameters);

@@ -57,6 +57,10 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 /// Returns true for a row of a bound strategy whose time another schedule may beat.
 bool is_no_bound(const ResultRow& row);
 
+/// Returns true for an implementation that runs communication and GEMMs one after another, such as an all-reduce in the
+/// switch. It may beat serial, but not by overlap.
+bool overlaps_nothing(const ResultRow& row);
+
 /// Returns the strategy and its parameters, such as "sliced (k=4)".
 std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.

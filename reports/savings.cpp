@@ -49,6 +49,11 @@ Implementations implementations_of(std::span<const ResultRow* const> ranking, co
     if (!is_implementation(*row)) {
       continue;
     }
+    if (overlaps_nothing(*row)) {
+      const bool is_fastest = result.fastest == nullptr && result.without_overlap == nullptr;
+      result.without_overlap = is_fastest ? row : result.without_overlap;
+      continue;
+    }
     if (result.fastest == nullptr) {
       result.fastest = result.chosen = row;
     }
@@ -64,6 +69,9 @@ std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking,
   const ResultRow* serial = nullptr;
   const ResultRow* other = nullptr;
   for (const ResultRow* row : ranking) {
+    if (overlaps_nothing(*row)) {
+      continue;
+    }
     const ResultRow*& first = row->strategy == "serial" ? serial : other;
     first = first == nullptr ? row : first;
   }

@@ -27,12 +27,14 @@ struct PayVerdict {
   Pays pays = Pays::close;              ///< By the rule: difference and probability.
 };
 
-/// The implementations of a point: the fastest one, and the recommended one, which is the fastest that clearly beats
-/// serial, else the fastest. Both are null without implementations.
+/// The implementations of a point that overlap: the fastest one, and the recommended one, which is the fastest that
+/// clearly beats serial, else the fastest. Both are null without such implementations. `without_overlap` is the fastest
+/// implementation if that overlaps nothing, else null. `count` counts both kinds.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
   std::size_t count = 0;
+  const ResultRow* without_overlap = nullptr;
 };
 /// `ranking` has the rows of a point that can win, fastest first.
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
@@ -43,8 +45,8 @@ Implementations implementations_of(std::span<const ResultRow* const> ranking, co
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule);
 
-/// Returns the verdict on the recommended schedule: an implementation if any was run, else the fastest schedule other
-/// than serial. Nothing if the ranking lacks that schedule or serial.
+/// Returns the verdict on the recommended schedule: an implementation that overlaps if any was run, else the fastest
+/// schedule other than serial. Nothing if the ranking lacks that schedule or serial.
 std::optional<PayVerdict> pay_verdict(std::span<const ResultRow* const> ranking, const VerdictRule& rule);
 
 /// Savings of many points.

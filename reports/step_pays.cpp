@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/record/result.h"
+#include "model/strategies/strategies.h"
 #include "reports/comparison.h"
 #include "reports/point_rows.h"
 #include "reports/savings.h"
@@ -52,16 +53,25 @@ std::size_t index_of(const StepRow& row, PlanView plan) {
   return static_cast<std::size_t>(std::ranges::find(plan, &row) - plan.begin());
 }
 
+/// Returns whether the row is the result of an implementation that overlaps.
+bool is_overlap_result(const StepRow* row) {
+  return is_implemented(*row) && !overlaps_nothing(*row) && row->feasible();
+}
+
 bool runs_somewhere(const StepRow& row) { return row.has("implemented_sites"); }
 
 }  // namespace
 
 bool is_implemented(const StepRow& row) { return row.has("implements"); }
 
+bool overlaps_nothing(const StepRow& row) {
+  return is_implemented(row) && row.text("implements") == serial_strategy.name;
+}
+
 bool is_bound(const StepRow& row) { return row.has("bound"); }
 
 std::optional<PlanSaving> implementation_saving(PlanView plan, const StepRow& baseline, const VerdictRule& rule) {
-  if (std::ranges::none_of(plan, [](const StepRow* row) { return is_implemented(*row) && row->feasible(); })) {
+  if (std::ranges::none_of(plan, is_overlap_result)) {
     return std::nullopt;
   }
   const std::vector<ResultRow> rows = point_rows_of(plan);
@@ -87,7 +97,7 @@ std::string implementations_in_words(PlanView plan, const StepRow& baseline, con
   if (!runs_somewhere(*saving->overlap)) {
     std::vector<std::string> names;
     for (const StepRow* row : plan) {
-      if (is_implemented(*row) && row->feasible()) {
+      if (is_overlap_result(row)) {
         names.push_back(row->text("strategy"));
       }
     }

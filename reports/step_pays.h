@@ -16,17 +16,19 @@ namespace commfuse::reports {
 
 /// Returns whether the row belongs to an implementation.
 bool is_implemented(const StepRow& row);
+/// Returns whether the row belongs to an implementation that runs communication and GEMMs one after another.
+bool overlaps_nothing(const StepRow& row);
 /// Returns whether the row is an ideal schedule next to implementations, which cannot win.
 bool is_bound(const StepRow& row);
 
 /// Returns the saving of the recommended implementation: the fastest that clearly beats the baseline, otherwise the
 /// fastest. An implementation that saves time at no site does not pay. Returns nothing without an implementation that
-/// has a result. Requires a `baseline` from the plan.
+/// overlaps and has a result. Requires a `baseline` from the plan.
 std::optional<PlanSaving> implementation_saving(std::span<const StepRow* const> plan, const StepRow& baseline,
                                                 const VerdictRule& rule = {});
 
 /// Returns the sentences that state whether overlap with the implementations of the plan pays; empty without an
-/// implementation that has a result. Requires a `baseline` from the plan.
+/// implementation that overlaps and has a result. Requires a `baseline` from the plan.
 std::string implementations_in_words(std::span<const StepRow* const> plan, const StepRow& baseline,
                                      const VerdictRule& rule = {});
 

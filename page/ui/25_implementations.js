@@ -6,6 +6,9 @@
 const AS = "as:";
 const isImplementation = (row) => Boolean(row.implements);
 const idOf = (row) => (isImplementation(row) ? `${AS}${row.strategy}` : row.strategy);
+/// Returns true for an implementation that runs communication and GEMMs one after another. It may beat serial, but not
+/// by overlap.
+const overlapsNothing = (row) => row.implements === "serial";
 const withImplementations = (rows) => rows.some(isImplementation);
 /// Returns true for an ideal schedule that is shown next to implementations and does not compete with them. Without
 /// implementations, all schedules compete except fused_kernel.
@@ -76,17 +79,19 @@ const minCertainty = () => shareOf(setting("verdict.probability"), 0.8);
 
 const tieWords = () => `, and ${Number((100 * winDifference()).toPrecision(3))}% or less is a tie`;
 
-/// Returns the recommended row: the fastest implementation that clearly beats serial, or the fastest of all if
-/// none does.
+const overlapImplementations = (rows) => rows.filter((row) => isImplementation(row) && !overlapsNothing(row));
+
+/// Returns the recommended row: the fastest implementation that overlaps and clearly beats serial, or the fastest that
+/// overlaps if none does.
 function deployedOf(rows, serial) {
-  const real = rows.filter(isImplementation);
+  const real = overlapImplementations(rows);
   const pays = (row) =>
     ran(row) && timeOf(serial) / timeOf(row) - 1 > winDifference() && (row.beats_serial ?? 1) >= minCertainty();
   return fastestOf(real.filter(pays)) ?? fastestOf(real);
 }
 
 /// Compares the recommended row with serial by the engine's rule: `pay` is "pays", "loses" or "unclear". Returns null
-/// if no implementation was simulated together with serial.
+/// if no implementation that overlaps was simulated together with serial.
 function recommendationOf(rows) {
   const serial = rows.find((row) => row.strategy === "serial" && !isImplementation(row) && ran(row));
   const have = serial && deployedOf(rows, serial);
@@ -100,11 +105,13 @@ function recommendationOf(rows) {
     Math.max(times, 1 / times) - 1 > winDifference() &&
     (certainty ?? 1) >= minCertainty();
   const isSingle = rows.filter(isImplementation).length === 1;
-  const fastest = fastestOf(rows.filter(isImplementation));
-  return { have, fastest, serial, times, certainty, isSingle, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
+  const fastest = fastestOf(overlapImplementations(rows));
+  const first = fastestOf(rows.filter(isImplementation));
+  const withoutOverlap = overlapsNothing(first) ? first : null;
+  return { have, fastest, serial, times, certainty, isSingle, withoutOverlap, pay: clear ? (times < 1 ? "pays" : "loses") : "unclear" };
 }
 
-function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
+function recommendationHeadline({ have, times, certainty, isSingle, withoutOverlap, pay }) {
   const by = times < 1 ? `${percent(1 - times)} less` : `${percent(times - 1)} more`;
   const what = times < 1 ? "to beat serial" : "that serial is faster";
   // The difference is small, but certain.
@@ -115,7 +122,7 @@ function recommendationHeadline({ have, times, certainty, isSingle, pay }) {
     loses: "Overlap does not pay with kernels you can get",
     unclear: "Too close to call",
   };
-  return `${leads[pay]}: ${have.strategy}${pay === "pays" || isSingle ? "" : ", the fastest implementation,"} takes ${by} time than serial${surely}.`;
+  return `${leads[pay]}: ${have.strategy}${pay === "pays" || isSingle ? "" : `, the fastest implementation${withoutOverlap ? " that overlaps" : ""},`} takes ${by} time than serial${surely}.`;
 }
 
 /// Describes a faster implementation that the headline omits because it may not beat serial.
@@ -124,7 +131,16 @@ function passedOver({ have, fastest }) {
   return fastest === have ? "" : `${fastest.strategy} may take ${gain} less time than ${have.strategy}, but is only ${sure(fastest.beats_serial)} to beat serial.`;
 }
 
-/// Describes the possible gain of another implementation, the time of ideal kernels, and the limits of the
+/// States that the fastest implementation, which overlaps nothing, beats serial.
+function withoutOverlapSentence({ withoutOverlap: row, serial }) {
+  if (!row || timeOf(row) >= timeOf(serial)) {
+    return "";
+  }
+  const surely = typeof row.beats_serial === "number" ? ` (${sure(row.beats_serial)} to beat serial)` : "";
+  return `${row.strategy}, which overlaps nothing, takes ${percent(1 - timeOf(row) / timeOf(serial))} less time than serial${surely}.`;
+}
+
+/// Describes an implementation without overlap that is faster, the possible gain of another implementation, the time of ideal kernels, and the limits of the
 /// implementation in the headline.
 function recommendationSecond(recommendation, rows) {
   const { have } = recommendation;
@@ -132,7 +148,7 @@ function recommendationSecond(recommendation, rows) {
   const gain = ideal ? 1 - timeOf(ideal) / timeOf(have) : 0;
   const reach = gain > 0 ? `Ideal kernels (${ideal.strategy}) would take ${percent(gain)} less time than ${have.strategy}.` : "";
   const costs = have.held_back ? `${have.strategy} loses time to ${costsOf(have)}.` : "";
-  return [passedOver(recommendation), reach, costs].filter(Boolean).join(" ");
+  return [withoutOverlapSentence(recommendation), passedOver(recommendation), reach, costs].filter(Boolean).join(" ");
 }
 
 /// Precedes the words about ideal schedules if implementations were requested and none was simulated.

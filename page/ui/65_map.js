@@ -301,19 +301,21 @@ const narrow = () => matchMedia("(max-width: 700px)").matches;
 const NARROW_NAMES = { commfuse: "fuse", cublasmp: "blasmp", ring_exchange: "ring" };
 const shortName = (name) => (narrow() && NARROW_NAMES[name]) || (SHORT[name] ?? name.split("_")[0]);
 
-/// Returns a cell that names the recommended implementation, or serial if that is clearly faster.
-function recommendationCell({ have, times, certainty, pay }) {
+/// Returns a cell that names the recommended implementation, or, if serial is clearly faster, the fastest of serial and
+/// implementations that overlap nothing.
+function recommendationCell({ have, serial, withoutOverlap, times, certainty, pay }) {
+  const winner = withoutOverlap && timeOf(withoutOverlap) < timeOf(serial) ? withoutOverlap.strategy : "serial";
   const surely = certainty === null ? "" : `, ${sure(certainty)} ${times < 1 ? "to beat serial" : "that serial is faster"}`;
   const by = `${have.strategy} takes ${percent(Math.abs(1 - times))} ${times < 1 ? "less" : "more"} time than serial${surely}`;
   return {
-    name: pay === "loses" ? "serial" : have.strategy,
+    name: pay === "loses" ? winner : have.strategy,
     tie: pay === "unclear",
     ties: ["serial", have.strategy],
     gain: pay === "loses" ? 0 : times - 1,
     cost: times - 1,
     pay,
-    base: "serial",
-    words: `${pay === "pays" ? "" : pay === "loses" ? "serial wins; " : "too close to call; "}${by}`,
+    base: pay === "loses" ? winner : "serial",
+    words: `${pay === "pays" ? "" : pay === "loses" ? `${winner} wins; ` : "too close to call; "}${by}`,
   };
 }
 
@@ -329,7 +331,7 @@ function cellOf(rows, settings = {}) {
   }
   const verdicts = verdictsOf(rows);
   const serial = baselineOf(rows);
-  const rival = fastestOf(rows.filter((row) => !WITHOUT_OVERLAP.includes(row.strategy)));
+  const rival = fastestOf(rows.filter(isOverlap));
   const ties = rows.filter((_, i) => verdicts[i] === "ties").map((row) => row.strategy);
   return {
     name: best.strategy,

@@ -228,7 +228,7 @@ std::string saving_title(const SavingCells& cells) {
   }
   const SavingCount count = tally.count();
   if (count.points == 0) {
-    return "No point has both serial and another schedule";
+    return "No point has both serial and a schedule that overlaps";
   }
   const std::string counts = count.pays == count.points    ? "pays at every point"
                              : count.loses == count.points ? "loses at every point"

@@ -140,7 +140,7 @@ class Walk {
     }
     for (auto row = point.ranking.begin(); row != point.ranking.end(); ++row) {
       const auto is_same = [&](const ResultRow* other) { return other->strategy == (*row)->strategy; };
-      if (*row != recommended->serial && (*row)->strategy != "serial" &&
+      if (*row != recommended->serial && (*row)->strategy != "serial" && !overlaps_nothing(**row) &&
           std::none_of(point.ranking.begin(), row, is_same)) {
         const PayVerdict verdict = pay_verdict(**row, *recommended->serial, *point.ranking.front(), rule_);
         auto& [tally, is_implementation] = strategies_[(*row)->strategy];

@@ -73,6 +73,29 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
+TEST(Comparison, AnImplementationThatOverlapsNothingIsNoOverlap) {
+  ResultRow in_switch = implemented("torch_multimem", 800us, 0.97);
+  in_switch.implements = "serial";
+  const ResultRow serial = row("serial", "", 1000us);
+  EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 1350us, 0.02)}),
+            "Overlap does not pay: 35.0% more time than serial (98% sure) with tokenweave, the fastest implementation "
+            "that overlaps. torch_multimem, which overlaps nothing, takes 20.0% less time than serial (97% sure).");
+  EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 900us, 0.9)}),
+            "Overlap pays: 10.0% less time than serial (90% sure) with tokenweave, the fastest implementation that "
+            "overlaps. torch_multimem, which overlaps nothing, takes 20.0% less time than serial (97% sure).");
+  EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 700us, 0.9)}),
+            "Overlap pays: 30.0% less time than serial (90% sure) with tokenweave, the fastest implementation.");
+  // Neither beats serial.
+  in_switch.analysis.critical.makespan = 1100us;
+  EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 1350us, 0.02)}),
+            "Overlap does not pay: 35.0% more time than serial (98% sure) with tokenweave, the fastest implementation "
+            "that overlaps.");
+  // Without an implementation that overlaps, the question is which row is the fastest.
+  in_switch.analysis.critical.makespan = 800us;
+  EXPECT_EQ(verdict(std::vector{serial, in_switch}),
+            fmt::format("torch_multimem wins{}: 20.0% less time than serial.", unknown));
+}
+
 TEST(Comparison, TheCostsOfAnImplementationArePartsOfASentence) {
   ResultRow flux = implemented("flux", 900us, 0.86);
   flux.held_back = "its transfers 83 us, its GEMM 21 us, the cost of its calls 9 us";

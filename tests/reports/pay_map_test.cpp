@@ -54,6 +54,13 @@ TEST(PayMap, ShowsSavingsOfOverlapAndTheirCertainty) {
             "~ is a tie; a win needs 3% and a probability of 80%.\n");
 }
 
+TEST(PayMap, NamesImplementationsThatOverlapNothing) {
+  std::vector rows{row("serial", 1000us, 1024), implemented(790us, 0.95, 1024)};
+  EXPECT_EQ(pay_maps(rows, {}).find("overlaps nothing"), std::string::npos);
+  rows.back().implements = "serial";
+  EXPECT_NE(pay_maps(rows, {}).find("\nflux, which overlaps nothing\n"), std::string::npos) << pay_maps(rows, {});
+}
+
 TEST(PayMap, SaysOnWhichGpusNobodyMeasured) {
   std::vector rows{row("serial", 1000us, 1024), implemented(790us, 0.95, 1024)};
   rows.back().warnings = "flux was not measured on GPUs such as H100 SXM";

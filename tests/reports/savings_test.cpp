@@ -66,6 +66,17 @@ TEST(PayVerdict, TakesTheFastestImplementationThatClearlyPays) {
   EXPECT_NEAR(verdict_on(slow)->saved, -0.2, 1e-15);
 }
 
+TEST(PayVerdict, AnImplementationThatOverlapsNothingDoesNotCount) {
+  ResultRow in_switch = implementation_row("torch_multimem", 800us, 0.97);
+  in_switch.implements = "serial";
+  const std::vector<ResultRow> rows{row("serial", 1000us), in_switch, implementation_row("tokenweave", 1350us, 0.02)};
+  const auto verdict = verdict_on(rows);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->overlap, &rows[2]);
+  EXPECT_EQ(verdict->pays, Pays::no);
+  EXPECT_FALSE(verdict_on({rows[0], rows[1]}));
+}
+
 TEST(PayVerdict, ADifferenceBelowTheRuleIsTooClose) {
   EXPECT_EQ(verdict_on({row("serial", 1000us), row("commfuse", 985us)})->pays, Pays::close);
   EXPECT_EQ(verdict_on({row("serial", 1000us), row("commfuse", 1010us)})->pays, Pays::close);

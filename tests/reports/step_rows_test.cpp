@@ -251,6 +251,22 @@ TEST(StepTable, AnImplementationThatRunsNowhereDoesNotPay) {
   EXPECT_EQ(plan_saving(plan)->pays, Pays::no);
 }
 
+TEST(StepTable, AnImplementationThatOverlapsNothingIsNoOverlap) {
+  StepRow in_switch = step("", "torch_multimem", 80.0);
+  in_switch.add("implements", std::string("serial"));
+  in_switch.add("implemented_sites", std::string("all_reduce"));
+  in_switch.add("beats_serial", 0.97);
+  const std::vector<StepRow> rows{step("", "serial", 100.0), in_switch, implemented_step("te", 110.0, "down", 0.1)};
+  EXPECT_EQ(step_verdict(rows),
+            "Overlap does not pay: 10.0% more time than serial (90% interval 6 to 14%; 90% sure) with te, the fastest "
+            "implementation that overlaps. torch_multimem, which overlaps nothing, takes 20.0% less time than serial "
+            "(97% sure).");
+  const std::optional<PlanSaving> saving = plan_saving(std::vector<const StepRow*>{&rows[0], &rows[1], &rows[2]});
+  ASSERT_TRUE(saving);
+  EXPECT_EQ(saving->overlap, &rows[2]);
+  EXPECT_FALSE(plan_saving(std::vector<const StepRow*>{&rows[0], &rows[1]}));
+}
+
 TEST(StepTable, ComparesImplementationsWithTheFramework) {
   std::vector<StepRow> rows{step("megatron-lm", "megatron-lm", 90.0), step("megatron-lm", "serial", 100.0)};
   rows.push_back(step("megatron-lm", "te", 80.0));
