@@ -15,6 +15,7 @@
 #include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
+#include "reports/point_rows.h"
 #include "reports/step_pays.h"
 #include "reports/step_rows.h"
 #include "sim/commands/render.h"
@@ -97,19 +98,17 @@ StepRender step_renderer(std::string_view format) {
 
 std::string warnings_once(std::span<const StepRow> rows) {
   std::string lines;
-  std::vector<std::string_view> printed;
+  std::vector<std::string> printed;
   for (const StepRow& row : rows) {
-    if (reports::is_implemented(row)) {  // The table states the warnings of implementations.
+    if (reports::is_implemented(row) || !row.has("warnings")) {  // The table states the warnings of implementations.
       continue;
     }
-    std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
-    if (is_memory_warning(warning)) {  // The first line of the output states it.
-      warning.remove_prefix(std::min(warning.size(), warning.find("; ")));
-      warning.remove_prefix(std::min(warning.size(), std::string_view("; ").size()));
-    }
-    if (!warning.empty() && std::find(printed.begin(), printed.end(), warning) == printed.end()) {
-      printed.emplace_back(warning);
-      lines += fmt::format("warning: {}\n", warning);
+    for (std::string& warning : reports::warnings_in(row.text("warnings"))) {
+      // The first line of the output states what does not fit in memory.
+      if (!is_memory_warning(warning) && std::ranges::find(printed, warning) == printed.end()) {
+        lines += fmt::format("warning: {}\n", warning);
+        printed.push_back(std::move(warning));
+      }
     }
   }
   return lines;

@@ -275,8 +275,9 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   const std::string mode = file.word({"activation_checkpoint.mode"}).value_or("selective");
   const Entry* const option = file.first_of({"activation_checkpoint.selective_ac_option"});
   constexpr std::array<std::string_view, 3> modes{"none", "selective", "full"};
+  constexpr std::string_view consequence = "the time may be too low and the memory too high";
   if (mode == "memory_budget") {
-    notes.emplace_back("activation_checkpoint.mode memory_budget has no counterpart: selective is assumed");
+    notes.push_back(fmt::format("activation_checkpoint.mode memory_budget is not modelled: {}", consequence));
     return "selective";
   }
   if (std::ranges::find(modes, mode) == modes.end()) {
@@ -285,13 +286,11 @@ std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   }
   if (mode == "selective") {
     const std::string operations = option == nullptr ? "2" : option->text;
-    notes.push_back(
-        fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}: the attention core of every "
-                    "layer is recomputed here",
-                    in_quotes(operations),
-                    operations == "op"  ? "every second GEMM"
-                    : operations == "1" ? "every whole layer"
-                                        : fmt::format("one whole layer of every {}", operations)));
+    const std::string recomputed = operations == "op"  ? "every second GEMM"
+                                   : operations == "1" ? "every whole layer"
+                                                       : fmt::format("one whole layer of every {}", operations);
+    notes.push_back(fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}, which is not modelled: {}",
+                                in_quotes(operations), recomputed, consequence));
   }
   return mode;
 }

@@ -347,13 +347,21 @@ const Implementation* warned_kernels(const StepPoint& point) {
   return implemented == point.used->end() ? nullptr : implemented->implementation;
 }
 
-/// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about tensor
-/// ranks that cross nodes, and last one about an implementation that nobody measured on such GPUs. A separate column
-/// also states the last one.
+/// Returns a warning if the plan recomputes only the attention core, of which a fused kernel keeps nothing to
+/// recompute.
+std::string why_nothing_is_recomputed(const TrainingPlan& plan) {
+  return plan.recompute == Recompute::selective && plan.fused_attention
+             ? "selective recomputation has no effect with fused attention, whose kernel keeps no scores"
+             : "";
+}
+
+/// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about a
+/// setting without effect, one about tensor ranks that cross nodes, and last one about an implementation that nobody
+/// measured on such GPUs. A separate column also states the last one.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
-  std::vector<std::string> warnings{memory, why_not_implemented(point)};
+  std::vector<std::string> warnings{memory, why_not_implemented(point), why_nothing_is_recomputed(plan)};
   if (plan.tensor > machine.gpus_per_node) {
     warnings.push_back(fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
                                    plan.tensor, machine.name));

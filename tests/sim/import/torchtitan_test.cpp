@@ -170,8 +170,22 @@ TEST_F(Torchtitan, RecomputationOfEveryLayerIsNoted) {
   const Imported import = read(model + "[activation_checkpoint]\nselective_ac_option = \"1\"\n", "8");
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.selective_ac_option '1' recomputes every whole layer: the attention core of every "
-            "layer is recomputed here");
+            "activation_checkpoint.selective_ac_option '1' recomputes every whole layer, which is not modelled: the "
+            "time may be too low and the memory too high");
+}
+
+TEST_F(Torchtitan, RecomputationThatIsNotModelledIsNoted) {
+  const std::string section = model + "[activation_checkpoint]\n";
+  Imported import = read(section + "mode = \"selective\"\nselective_ac_option = \"op\"\n", "8");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
+            "activation_checkpoint.selective_ac_option 'op' recomputes every second GEMM, which is not modelled: the "
+            "time may be too low and the memory too high");
+  import = read(section + "mode = \"memory_budget\"\n", "8");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
+            "activation_checkpoint.mode memory_budget is not modelled: the time may be too low and the memory too "
+            "high");
 }
 
 TEST_F(Torchtitan, UnreadKeysAreNamed) {
@@ -179,8 +193,8 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
       model + "[training]\nseq_len = 1024\nglobal_batch_sise = 64\nnew_thing = 1\nenable_cpu_offload = true\n", "8");
   ASSERT_EQ(import.notes.size(), 4U);
   EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.selective_ac_option '2' recomputes one whole layer of every 2: the attention core "
-            "of every layer is recomputed here");
+            "activation_checkpoint.selective_ac_option '2' recomputes one whole layer of every 2, which is not "
+            "modelled: the time may be too low and the memory too high");
   EXPECT_EQ(import.notes[1],
             "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is ignored: weights, gradients "
             "and optimizer state stay on the GPU");

@@ -208,6 +208,20 @@ TEST(FrameworkRows, WarnWhereTheListedGemmsCannotRun) {
   EXPECT_FALSE(row_with_sites("", {"hardware=mi300x"}).has("warnings"));
 }
 
+TEST(StepWarnings, SelectiveRecomputationNeedsUnfusedAttention) {
+  const auto warns = [](std::vector<std::string> settings) {
+    settings.insert(settings.begin(), "strategy.name=serial");
+    const StepRow row = rows_with(std::move(settings)).front();
+    const std::string warnings = row.has("warnings") ? row.text("warnings") : "";
+    return warnings == "selective recomputation has no effect with fused attention, whose kernel keeps no scores";
+  };
+  EXPECT_TRUE(warns({"step.recompute=selective"}));
+  EXPECT_TRUE(warns({"framework=torchtitan"}));
+  EXPECT_FALSE(warns({"step.recompute=selective", "attention_kernel=unfused"}));
+  EXPECT_FALSE(warns({"step.recompute=full"}));
+  EXPECT_FALSE(warns({}));
+}
+
 // The rows of a layer have the options of its schedule in columns; a whole model has one schedule for each site.
 TEST(StepSchedules, NameTheOptionsOfEverySite) {
   const std::vector<StepRow> rows = rows_with({"strategy.name=serial,sliced,ring_exchange"});
