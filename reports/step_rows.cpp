@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -80,11 +81,35 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-std::string_view memory_remedy(const StepRow& row) {
+/// Returns the remedies that are left for a step that does not fit. Sharing with ZeRO needs a second replica.
+std::string step_remedy(const StepRow& row) {
+  std::vector<std::string_view> remedies{"more GPUs"};
+  const bool has_replicas = row.count("data") > 1 || row.count("context") > 1 || row.count("ulysses") > 1;
+  if (has_replicas && row.count("zero") < 3) {
+    remedies.emplace_back("ZeRO");
+  }
+  if (row.text("recompute") != "full") {
+    remedies.emplace_back("recomputation");
+  }
+  if (row.count("micro_batch") > 1) {
+    remedies.emplace_back("a smaller micro-batch");
+  }
+  return remedy_in_words(remedies);
+}
+
+std::string memory_remedy(const StepRow& row) {
   const std::string& scope = row.text("scope");
   return scope == "decode"    ? "use more tensor ranks, fewer sequences or shorter ones"
-         : scope == "prefill" ? prefill_remedy
-                              : "use more GPUs, ZeRO, recomputation or a smaller micro-batch";
+         : scope == "prefill" ? "use more tensor ranks or fewer tokens"
+                              : step_remedy(row);
+}
+
+/// Returns the memory warning in the row, which prefills and decoding steps have; nothing if it has none.
+std::optional<std::string> memory_warning_in(const StepRow& row) {
+  if (!row.has("warnings") || !is_memory_warning(row.text("warnings"))) {
+    return std::nullopt;
+  }
+  return warnings_in(row.text("warnings")).front();
 }
 
 /// Returns the GB that a GPU needs according to a memory warning; 0 if it states no number.
@@ -96,24 +121,26 @@ double needed_gb_of(std::string_view warning) {
 }
 
 /// Returns the largest memory need. Prefill rows of earlier versions have no memory columns: their warning states the
-/// need if it does not fit.
+/// need if it does not fit. Decoding rows of earlier versions have no memory warning.
 LargestNeed largest_need(std::span<const StepRow> rows) {
   LargestNeed largest;
   for (const StepRow& row : rows) {
+    std::optional<std::string> warning = memory_warning_in(row);
     if (!row.has("fits")) {
-      const bool is_full = row.has("warnings") && is_memory_warning(row.text("warnings"));
-      const std::string warnings = is_full ? row.text("warnings") : std::string{};
-      const std::string warning = warnings.substr(0, warnings.find("; "));
-      largest.add(is_full ? needed_gb_of(warning) : 0.0, is_full ? std::optional(warning) : std::nullopt);
+      largest.add(warning ? needed_gb_of(*warning) : 0.0, warning);
       continue;
     }
     const double needed =
         row.has("cache_gb") ? row.number("weights_gb") + row.number("cache_gb") : row.number("memory_gb");
-    const MemoryNeed need{.needed_gb = needed,
-                          .capacity_gb = row.number("capacity_gb"),
-                          .hardware = row.text("hardware"),
-                          .remedy = memory_remedy(row)};
-    largest.add(needed, row.flag("fits") ? std::nullopt : std::optional(memory_warning(need)));
+    if (row.flag("fits")) {
+      warning.reset();
+    } else if (!warning) {
+      warning = memory_warning({.needed_gb = needed,
+                                .capacity_gb = row.number("capacity_gb"),
+                                .hardware = row.text("hardware"),
+                                .remedy = memory_remedy(row)});
+    }
+    largest.add(needed, std::move(warning));
   }
   return largest;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,11 @@ struct MemoryNeed {
   double needed_gb = 0.0;
   double capacity_gb = 0.0;
   std::string hardware;
-  std::string_view remedy;  ///< For example "use more ranks or fewer tokens".
+  std::string remedy;  ///< For example "use more ranks or fewer tokens".
 };
 
-/// Remedy for a prefill that does not fit.
-inline constexpr std::string_view prefill_remedy = "use more tensor ranks or fewer tokens";
+/// Returns, for example, "use more GPUs, ZeRO or a smaller micro-batch". Requires at least one name.
+std::string remedy_in_words(std::span<const std::string_view> names);
 
 /// Returns, for example, "out of memory: a GPU needs 130.25 GB, but h100-sxm has 80.00 GB per GPU, so use more ranks or
 /// fewer tokens".

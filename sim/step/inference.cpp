@@ -66,6 +66,12 @@ Bytes cache_of_layers(const StepPoint& point) {
   return total;
 }
 
+/// Returns the cache of a GPU if the model had a tensor rank for each head.
+Bytes least_cache_of_layers(StepPoint point) {
+  point.plan.tensor = std::max(point.plan.tensor, point.model->heads);
+  return cache_of_layers(point);
+}
+
 }  // namespace
 
 StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
@@ -85,6 +91,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // plus the new token
   prediction.weights = stored_weights(*point.model, point.plan, 0);
   prediction.cache = cache_of_layers(filled);
+  prediction.least_cache = least_cache_of_layers(filled);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }
@@ -115,6 +122,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   prediction.mfu = ((flops.layers + flops.logits).count + attention) / (seconds * peak_of(point));
   prediction.weights = stored_weights(model, plan, 0);
   prediction.cache = cache_of_layers(point);
+  prediction.least_cache = least_cache_of_layers(point);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }

@@ -311,13 +311,29 @@ void add_inference(StepRow& row, const Prediction& prediction, const StepPoint& 
   row.add("fits", prediction.fits);
 }
 
-/// Returns the memory warning of a prefill pass; empty if the pass fits in memory.
-std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
-  return prefill.fits ? std::string{}
-                      : memory_warning({.needed_gb = gigabytes(prefill.weights + prefill.cache),
-                                        .capacity_gb = gigabytes(machine.accelerator.hbm_capacity),
-                                        .hardware = machine.name,
-                                        .remedy = prefill_remedy});
+/// Returns the memory warning of a prefill or a decoding step, with the remedies that are left; empty if it fits in
+/// memory. More tensor ranks are no remedy if the cache alone is too large with any number of them.
+template <typename Prediction>
+std::string memory_warning_of(const Prediction& prediction, const StepPoint& point) {
+  if (prediction.fits) {
+    return {};
+  }
+  const Bytes capacity = point.machine->accelerator.hbm_capacity;
+  std::vector<std::string_view> remedies;
+  if (point.plan.tensor < point.model->heads && prediction.least_cache <= capacity) {
+    remedies.emplace_back("more tensor ranks");
+  }
+  if (point.cached == 0) {
+    remedies.emplace_back("fewer tokens");
+  } else if (point.plan.micro_batch > 1) {
+    remedies.insert(remedies.end(), {"fewer sequences", "shorter ones"});
+  } else {
+    remedies.emplace_back("a shorter sequence");
+  }
+  return memory_warning({.needed_gb = gigabytes(prediction.weights + prediction.cache),
+                         .capacity_gb = gigabytes(capacity),
+                         .hardware = point.machine->name,
+                         .remedy = remedy_in_words(remedies)});
 }
 
 /// Returns a warning if the framework's implementation runs none of the GEMMs that the framework names; empty if it
@@ -495,8 +511,9 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   require_possible(point);
   std::vector<StepRow> rows{settings_row(settings, point.model->name, point.plan, {.name = "all_reduce"})};
   add_links(rows.back(), *point.machine);
-  add_inference(rows.back(), predict_decode(point, times), point, times, run.gpu_hour_price);
-  warn(rows.back(), point);
+  const DecodePrediction usual = predict_decode(point, times);
+  add_inference(rows.back(), usual, point, times, run.gpu_hour_price);
+  warn(rows.back(), point, memory_warning_of(usual, point));
   doubts.add(point, 0);
   if (!shared.sequence_parallel) {
     return rows;
@@ -516,9 +533,10 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
             shared.tensor, shared.micro_batch, shared.tensor));
       }
       require_possible(point);
-      add_inference(rows.back(), predict_decode(recorded, times), point, times, run.gpu_hour_price);
+      const DecodePrediction decode = predict_decode(recorded, times);
+      add_inference(rows.back(), decode, point, times, run.gpu_hour_price);
       add_schedules(rows.back(), used);
-      warn(rows.back(), point);
+      warn(rows.back(), point, memory_warning_of(decode, point));
       doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
       rows.back().add("reason", error.what());
@@ -538,7 +556,7 @@ StepRow row_of(const Settings& settings, const RunChoices& run, StepPoint point,
   if (run.scope.work == Use::prefill) {
     const PrefillPrediction prefill = predict_prefill(point, times);
     add_inference(row, prefill, point, times, run.gpu_hour_price);
-    warning = memory_warning_of(prefill, *point.machine);
+    warning = memory_warning_of(prefill, point);
   } else {
     add_step(row, predict_step(point, times), point, times);
   }

@@ -79,9 +79,10 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes weights;     ///< On one GPU.
-  Bytes cache;       ///< Keys, values and states that the pass leaves on one GPU.
-  bool fits = true;  ///< Both fit in its memory; activations are not counted.
+  Bytes weights;      ///< On one GPU.
+  Bytes cache;        ///< Keys, values and states that the pass leaves on one GPU.
+  Bytes least_cache;  ///< Least cache that more tensor ranks leave: each has a head, with copies of kv heads.
+  bool fits = true;   ///< Both fit in its memory; activations are not counted.
 };
 
 /// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
@@ -92,9 +93,10 @@ struct DecodePrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
-  Bytes weights;     ///< On one GPU.
-  Bytes cache;       ///< Keys, values and states on one GPU.
-  bool fits = true;  ///< Both fit in its memory.
+  Bytes weights;      ///< On one GPU.
+  Bytes cache;        ///< Keys, values and states on one GPU.
+  Bytes least_cache;  ///< Least cache that more tensor ranks leave.
+  bool fits = true;   ///< Both fit in its memory.
 };
 
 /// Requires a possible point with one stage, cached > 0 and plan.seq 1.

@@ -171,6 +171,27 @@ TEST(StepTable, ReadsTheNeedOfAPrefillWithoutMemoryColumnsFromItsWarning) {
   EXPECT_EQ(memory_sentence(std::vector{row("120.00"), row("90.00"), small}), largest_prefill);
 }
 
+/// Returns the sentence on a step that needs more memory than a GPU has, with these values in columns.
+std::string sentence_on_large_step(const std::vector<std::pair<const char*, StepRow::Value>>& columns) {
+  StepRow row = step("", "serial", 10.0);
+  for (const auto& [name, value] : columns) {
+    row = with(std::move(row), name, value);
+  }
+  row.add("memory_gb", 120.0);
+  row.add("capacity_gb", 80.0);
+  row.add("fits", false);
+  return memory_sentence(std::vector{row});
+}
+
+TEST(StepTable, NamesOnlyRemediesThatAreLeft) {
+  const std::string start = "Out of memory: a GPU needs 120.00 GB, but h has 80.00 GB per GPU, so use ";
+  EXPECT_EQ(sentence_on_large_step({{"data", std::int64_t{2}}, {"micro_batch", std::int64_t{2}}}),
+            start + "more GPUs, ZeRO, recomputation or a smaller micro-batch.");
+  EXPECT_EQ(sentence_on_large_step({{"data", std::int64_t{2}}, {"zero", std::int64_t{3}}}),
+            start + "more GPUs or recomputation.");
+  EXPECT_EQ(sentence_on_large_step({{"recompute", std::string("full")}}), start + "more GPUs.");
+}
+
 TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
   const std::string table = step_table(std::vector{prefill_with_cache(1, 70.0)});
   EXPECT_TRUE(
