@@ -34,7 +34,7 @@ PreparedSweep::PreparedSweep(const SweepRequest& request)
       notes(ignore_unused_variables(sweep.grid)),
       library(library_of(sweep.grid)),
       list(sweep.grid, max_sweep_points) {
-  notes += notes_on_unused_draws(sweep.grid);
+  notes += notes_on_unused_draws(sweep.grid) + notes_on_unused_methods(sweep.grid, library);
   if (list.size() == 0) {
     throw ConfigError(fmt::format("{}: no point meets the constraints; loosen one or widen an axis", request.file));
   }

@@ -272,6 +272,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   }
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
+  caller.note(for_stderr(notes_on_unused_methods(grid, library)));
   const std::size_t count = PointList(grid, max_run_points).size();
   if (has_whole_models(grid)) {
     refuse_drawing_flags(request);

@@ -149,6 +149,62 @@ std::string notes_on_unused_draws(const Grid& grid) {
   return notes;
 }
 
+namespace {
+
+/// Returns the texts of the setting at the points of the grid, before constraints.
+std::vector<std::string> texts_of(const Grid& grid, const Field& field) {
+  const auto axis = std::ranges::find_if(grid.axes, [&](const GridAxis& a) { return varies_field(a, field); });
+  if (axis == grid.axes.end()) {
+    return {grid.settings.text(field.key)};
+  }
+  const auto index = static_cast<std::size_t>(std::ranges::find(axis->fields, &field) - axis->fields.begin());
+  std::vector<std::string> texts;
+  for (const std::vector<Setting>& step : axis->steps) {
+    texts.push_back(step[index].text);
+  }
+  return texts;
+}
+
+bool is_everywhere(const Grid& grid, std::string_view key, std::string_view text) {
+  return std::ranges::all_of(texts_of(grid, *find_field(key)), [&](const std::string& value) { return value == text; });
+}
+
+/// Returns a note on a setting that has no effect; empty if it has its default at every point.
+std::string note_on_unused_method(const Grid& grid, std::string_view key, std::string_view why) {
+  const Field& field = *find_field(key);
+  if (is_everywhere(grid, key, field.preset)) {
+    return "";
+  }
+  const auto axis = std::ranges::find_if(grid.axes, [&](const GridAxis& a) { return varies_field(a, field); });
+  return fmt::format("note: {} has no effect {}\n",
+                     axis == grid.axes.end() ? grid.settings.at(field).origin.where : axis->origin.where, why);
+}
+
+/// Returns whether some point sums over ranks: over tensor ranks, or gradients over replicas.
+bool has_sums(const Grid& grid) {
+  const bool has_replicas = std::ranges::any_of(std::array{"parallel.data", "parallel.context", "parallel.ulysses"},
+                                                [&](std::string_view key) { return !is_everywhere(grid, key, "1"); });
+  const bool trains = std::ranges::any_of(texts_of(grid, *find_field("scope")),
+                                          [](const std::string& scope) { return scope == "step"; });
+  return !is_everywhere(grid, "ranks", "1") || (trains && has_replicas);
+}
+
+}  // namespace
+
+std::string notes_on_unused_methods(const Grid& grid, const Library& library) {
+  const bool has_latent = std::ranges::any_of(texts_of(grid, *find_field("model")), [&](const std::string& name) {
+    return library.model(name).latent.has_value();
+  });
+  std::string notes;
+  if (!has_latent) {
+    notes += note_on_unused_method(grid, "step.latent_decode", "on models without latent attention; remove it");
+  }
+  if (!has_sums(grid)) {
+    notes += note_on_unused_method(grid, "all_reduce_kernel", "with one rank; choose more --ranks, or remove it");
+  }
+  return notes;
+}
+
 std::string notes_on_unused_draws(const Settings& settings) {
   return notes_on_unused_draws(Grid{.settings = settings});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Environment variables apply to every command of a shell, so a variable that a run cannot use is ignored with a note.
 // A setting from a flag, --set or a file is refused if the run cannot use it; if the run would use it only under
-// jitter, a note says so.
+// jitter, with another model or on more ranks, a note says so.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@
 namespace commfuse {
 
 struct Grid;
+class Library;
 
 /// Returns settings of environment variables to their defaults if the scope does not use them, or if they are options
 /// that no named strategy has. Returns a note for each, in whole lines.
@@ -27,5 +28,10 @@ std::string ignore_unused_variables(Settings& settings, Use work, std::string_vi
 std::string notes_on_unused_draws(const Grid& grid);
 std::string notes_on_unused_draws(const Settings& settings);
 std::string notes_on_unused_draws(const Settings& settings, Use work);
+
+/// Returns a note, in whole lines, for each chosen or varied method that changes no time: decoding of latent attention
+/// if no model has it, and the kernel of all-reduces if no point has more than one rank to sum over. Requires the
+/// library of the grid.
+std::string notes_on_unused_methods(const Grid& grid, const Library& library);
 
 }  // namespace commfuse

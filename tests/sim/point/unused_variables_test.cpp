@@ -130,6 +130,33 @@ TEST(UnusedDraws, AreNotedWhereNoPointHasJitter) {
             "note: --set seed=4" + remedy);
 }
 
+std::string notes_on_methods(const std::vector<std::string>& sets, const std::vector<std::string>& axes = {}) {
+  const Grid grid = grid_of(sets, axes);
+  return notes_on_unused_methods(grid, library_of(grid));
+}
+
+TEST(UnusedMethods, OfLatentAttentionNeedAModelWithIt) {
+  const std::string why = " has no effect on models without latent attention; remove it\n";
+  EXPECT_EQ(notes_on_methods({"scope=decode", "step.latent_decode=naive"}),
+            "note: --set step.latent_decode=naive" + why);
+  EXPECT_EQ(notes_on_methods({"scope=decode"}, {"step.latent_decode=absorb,naive"}),
+            "note: --axis step.latent_decode=absorb,naive" + why);
+  EXPECT_EQ(notes_on_methods({"scope=decode", "step.latent_decode=absorb"}), "") << "the default";
+  EXPECT_EQ(notes_on_methods({"scope=decode", "step.latent_decode=naive", "model=deepseek-v3"}), "");
+  EXPECT_EQ(notes_on_methods({"scope=decode", "step.latent_decode=naive"}, {"model=llama-3.1-8b,deepseek-v3"}), "");
+}
+
+TEST(UnusedMethods, OfAllReducesNeedRanks) {
+  const std::string note =
+      "note: --set all_reduce_kernel=vllm has no effect with one rank; choose more --ranks, or remove it\n";
+  EXPECT_EQ(notes_on_methods({"ranks=1", "all_reduce_kernel=vllm"}), note);
+  EXPECT_EQ(notes_on_methods({"scope=decode", "ranks=1", "all_reduce_kernel=vllm"}), note);
+  EXPECT_EQ(notes_on_methods({"scope=decode", "all_reduce_kernel=vllm"}, {"ranks=1,8"}), "");
+  EXPECT_EQ(notes_on_methods({"scope=step", "ranks=1", "all_reduce_kernel=vllm"}), note);
+  EXPECT_EQ(notes_on_methods({"scope=step", "ranks=1", "parallel.data=8", "all_reduce_kernel=vllm"}), "");
+  EXPECT_EQ(notes_on_methods({"ranks=1", "all_reduce_kernel=nccl"}), "") << "the default";
+}
+
 TEST(UnusedDraws, OfALabAreItsSamples) {
   const Settings settings = settings_of({"seed=4", "samples=9"});
   EXPECT_EQ(notes_on_unused_draws(settings, Use::lab),
