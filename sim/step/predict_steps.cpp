@@ -371,13 +371,23 @@ std::string why_nothing_is_recomputed(const TrainingPlan& plan) {
              : "";
 }
 
+/// Returns a warning if the times of fp8 GEMMs include the conversion of their activations; empty otherwise. Such a
+/// step may take longer than one in 16 bits.
+std::string what_fp8_includes(const Accelerator& accelerator, DType dtype) {
+  const bool converts = dtype == DType::fp8 && accelerator.matrix_unit(dtype).gemm.conversion_passes.value > 0.0;
+  return converts ? "fp8 GEMMs include kernels that convert activations, and frameworks that fuse the conversion take "
+                    "less time"
+                  : "";
+}
+
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about a
-/// setting without effect, one about tensor ranks that cross nodes, and last one about an implementation that nobody
-/// measured on such GPUs. A separate column also states the last one.
+/// setting without effect, one about fp8, one about tensor ranks that cross nodes, and last one about an implementation
+/// that nobody measured on such GPUs. A separate column also states the last one.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
-  std::vector<std::string> warnings{memory, why_not_implemented(point), why_nothing_is_recomputed(plan)};
+  std::vector<std::string> warnings{memory, why_not_implemented(point), why_nothing_is_recomputed(plan),
+                                    what_fp8_includes(machine.accelerator, plan.dtype)};
   if (plan.tensor > machine.gpus_per_node) {
     warnings.push_back(fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
                                    plan.tensor, machine.name));

@@ -222,6 +222,23 @@ TEST(StepWarnings, SelectiveRecomputationNeedsUnfusedAttention) {
   EXPECT_FALSE(warns({}));
 }
 
+TEST(StepWarnings, Fp8GemmsIncludeTheirConversion) {
+  const auto warnings = [](std::vector<std::string> settings) {
+    settings.insert(settings.begin(), {"strategy.name=serial", "parallel.sequence_parallel=off"});
+    const StepRow row = rows_with(std::move(settings)).front();
+    return row.has("warnings") ? row.text("warnings") : "";
+  };
+  const std::string warning =
+      "fp8 GEMMs include kernels that convert activations, and frameworks that fuse the conversion take less time";
+  for (const std::string hardware : {"hardware=b200-sxm", "hardware=h100-sxm"}) {
+    for (const std::string scope : {"scope=step", "scope=prefill", "scope=decode"}) {
+      EXPECT_EQ(warnings({scope, hardware, "dtype=fp8"}), warning) << hardware << " " << scope;
+    }
+    EXPECT_EQ(warnings({"scope=decode", hardware}), "") << hardware;
+  }
+  EXPECT_EQ(warnings({"scope=decode", "hardware=gaudi-3", "dtype=fp8"}), "") << "no conversion is known";
+}
+
 // The rows of a layer have the options of its schedule in columns; a whole model has one schedule for each site.
 TEST(StepSchedules, NameTheOptionsOfEverySite) {
   const std::vector<StepRow> rows = rows_with({"strategy.name=serial,sliced,ring_exchange"});
