@@ -18,10 +18,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr double max_factor = 1000.0;
-
-bool is_in_range(double factor) { return factor >= 1.0 / max_factor && factor <= max_factor; }
-
 /// Returns the chosen bandwidth as a multiple of the link's own. Throws ConfigError that names the setting.
 double factor_of(const Settings& settings, std::string_view key, const Link& link) {
   const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(settings.text(key));
@@ -30,10 +26,10 @@ double factor_of(const Settings& settings, std::string_view key, const Link& lin
     return *choice->times;
   }
   const double factor = choice->rate->value / link.nominal_rate.value.value;
-  if (!is_in_range(factor)) {
+  if (!is_rate_factor(factor)) {
     throw ConfigError(
         fmt::format("{} is {}, and {} has {}: a link's rate may differ by a factor of at most {}; choose a closer rate",
-                    key, settings.text(key), link.name, bandwidth_in_words(link.nominal_rate.value), max_factor));
+                    key, settings.text(key), link.name, bandwidth_in_words(link.nominal_rate.value), max_rate_factor));
   }
   return factor;
 }
@@ -43,7 +39,8 @@ double factor_of(const Settings& settings, std::string_view key, const Link& lin
 std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text) {
   if (text.starts_with('x')) {
     const std::optional<double> factor = parse_number(text.substr(1));
-    return factor && is_in_range(*factor) ? std::optional(BandwidthChoice{.times = factor, .rate = {}}) : std::nullopt;
+    return factor && is_rate_factor(*factor) ? std::optional(BandwidthChoice{.times = factor, .rate = {}})
+                                             : std::nullopt;
   }
   const std::optional<BytesPerSecond> rate = parse_bandwidth(text);
   return rate && rate->value > 0.0 ? std::optional(BandwidthChoice{.times = {}, .rate = rate}) : std::nullopt;

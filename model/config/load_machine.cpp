@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/config/inherited_rates.h"
 #include "model/config/load_model.h"
 #include "model/config/machine_wires.h"
 #include "model/config/read_described.h"
@@ -142,12 +143,16 @@ void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
 /// Network that joins the nodes, from a hardware file or a cluster file.
 struct Network {
   int nodes = 1;
-  std::optional<Link> link;
+  std::optional<Link> link;  // its inherited rates are those of the files that state them
   int nics_per_node = 0;
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
   BytesPerSecond leaf_rate;                    // rate of a leaf switch; for rails only
   std::map<int, CollectiveParameters> groups;  // values from the file, by GPUs per node
+  // By level (YamlMap::level): the factors on inherited rates of `link` and `network`, and the NICs of a node.
+  RateFactors node_factors{1.0};
+  RateFactors network_factors{1.0};
+  std::vector<int> nics{0};
 };
 
 /// Reads the switches between the NICs; without `fabric`, one switch that never blocks.
@@ -162,7 +167,9 @@ void read_fabric(YamlMap map, Network& network) {
   }
   network.fabric = kind.value_or(FabricKind::one_switch);
   if (network.fabric == FabricKind::rails) {
-    network.leaf_rate = map.bandwidth_parameter("leaf_rate").value;
+    Parameter<BytesPerSecond> leaf_rate = map.bandwidth_parameter("leaf_rate");
+    scale_inherited(map, "leaf_rate", leaf_rate, network.network_factors);
+    network.leaf_rate = leaf_rate.value;
   }
 }
 
@@ -191,6 +198,9 @@ Network read_network(YamlFile& file, YamlMap root) {
   YamlMap map = root.map("network");
   network.link = read_link(map);
   network.nics_per_node = static_cast<int>(map.count("nics_per_node", nic_range));
+  network.node_factors = rate_factors(file, "link");
+  network.network_factors = rate_factors(file, "network");
+  network.nics = nics_by_level(file);
   network.hop_latency = map.duration_parameter("hop_latency").value;
   read_fabric(map, network);
   if (std::optional<YamlMap> groups = map.optional_map("groups")) {
@@ -212,6 +222,56 @@ CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double s
     part.tree = std::make_shared<const TreeParameters>(std::move(tree));
   }
   return part;
+}
+
+/// Returns the number of NICs whose rate a group with this many GPUs per node reaches.
+double nics_reached(const Machine& machine, int gpus, int nics) {
+  return std::min(nics, machine.gpus_per_node) *
+         share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, nics});
+}
+
+/// Numbers of a node's GPUs in two groups.
+struct GroupGpus {
+  int priced = 1;  ///< Group that is priced.
+  int stated = 1;  ///< Group whose rates a file states, from which those of the priced group follow.
+};
+
+/// Returns the factors on the inherited rates of a group across nodes; `across` is its rate without a factor. As in
+/// with_link_rates, the links inside the nodes limit a speed-up, because they carry the same data.
+RateFactors factors_across(const Network& network, const Machine& machine, const GroupGpus& gpus,
+                           BytesPerSecond across) {
+  RateFactors factors = network.network_factors;
+  for (std::size_t level = 1; level < factors.size(); ++level) {
+    factors[level] *= nics_reached(machine, gpus.stated, network.nics_per_node) /
+                      nics_reached(machine, gpus.stated, network.nics[level]);
+    if (gpus.priced > 1) {
+      const double inside = collective_over(machine, 0, gpus.priced).rate.value.value;
+      factors[level] = std::min(factors[level], std::max(network.node_factors[level], inside / across.value));
+    }
+  }
+  return factors;
+}
+
+/// Scales the inherited rates of the network, except those of groups that the file omits. The links inside the nodes
+/// limit collectives before the change too.
+void scale_network(YamlMap map, Network& network, Machine& machine) {
+  const int gpus = machine.gpus_per_node;
+  const bool has_other_nics =
+      std::ranges::any_of(network.network_factors, [](double factor) { return factor != 1.0; }) ||
+      std::ranges::any_of(network.nics, [&](int nics) { return nics != network.nics_per_node; });
+  const auto scale_group = [&](YamlMap group_map, CollectiveParameters& group, int group_gpus) {
+    if (has_other_nics && group_gpus > 1) {
+      group = with_rates_up_to(std::move(group), machine.link.capacity);
+    }
+    scale_inherited(group_map, group, factors_across(network, machine, {group_gpus, group_gpus}, group.rate.value));
+  };
+  scale_inherited(map.map("peer"), machine.network->peer, network.network_factors);
+  scale_group(map.map("collective"), machine.network->collective, gpus);
+  for (auto& [group_gpus, group] : network.groups) {
+    if (group_gpus < gpus) {  // a larger group is a mistake
+      scale_group(map.map("groups").map(std::to_string(group_gpus)), group, group_gpus);
+    }
+  }
 }
 
 /// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
@@ -236,22 +296,28 @@ BytesPerSecond limit_over_nodes(const Machine& machine, int gpus) {
 }
 
 /// Returns the estimated parameters of a group that the file omits: its share of the network. In an all-to-all each GPU
-/// sends its own data, so its rate falls only if the group's share of the NICs is below its share of the GPUs.
-CollectiveParameters estimated_group(const Network& network, const Machine& machine, int gpus) {
+/// sends its own data, so its rate falls only if the group's share of the NICs is below its share of the GPUs. `map`
+/// has the parameters of the whole network.
+CollectiveParameters estimated_group(YamlMap map, const Network& network, const Machine& machine, int gpus) {
   const CollectiveParameters& whole = network.link->collective;
   const double share = share_of_network(network, machine, gpus);
   CollectiveParameters group = sharing_nics(whole, share);
   if (whole.all_to_all != nullptr) {
     const double share_of_gpus = static_cast<double>(gpus) / machine.gpus_per_node;
-    const CollectiveParameters direct = with_rates(whole, std::min(1.0, share / share_of_gpus));
-    group.all_to_all = with_rates_up_to(direct, all_to_all_limit(machine, gpus)).all_to_all;
+    group.all_to_all = with_rates(whole, std::min(1.0, share / share_of_gpus)).all_to_all;
+  }
+  scale_inherited(
+      map, group,
+      factors_across(network, machine, {.priced = gpus, .stated = machine.gpus_per_node}, group.rate.value));
+  if (whole.all_to_all != nullptr) {
+    group.all_to_all = with_rates_up_to(group, all_to_all_limit(machine, gpus)).all_to_all;
   }
   return group;
 }
 
 /// Gives groups with fewer GPUs per node the values of the file; groups that the file omits get their share of the
 /// network.
-void join_groups(const Network& network, Machine& machine) {
+void join_groups(YamlMap root, const Network& network, Machine& machine) {
   if (!network.link) {
     return;
   }
@@ -260,20 +326,19 @@ void join_groups(const Network& network, Machine& machine) {
     const auto from_file = network.groups.find(gpus);
     groups->push_back(from_file != network.groups.end()
                           ? with_rates_up_to(from_file->second, limit_over_nodes(machine, gpus))
-                          : estimated_group(network, machine, gpus));
+                          : estimated_group(root.map("network").map("collective"), network, machine, gpus));
   }
   machine.network_groups = std::move(groups);
 }
 
 /// Joins the nodes; both files must be free of mistakes. New mistakes are noted in the file that describes the network.
-void join_nodes(YamlMap root, const Network& network, Machine& machine, TopologyPlan& plan) {
+void join_nodes(YamlMap root, Network& network, Machine& machine, TopologyPlan& plan) {
   machine.nodes = network.nodes;
   machine.network = network.link;
   if (!network.link) {
     return;
   }
   check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
-  check_aggregate(root.map("network").map("peer"), network.link->peer);
   if (!network.groups.empty() && network.groups.rbegin()->first >= machine.gpus_per_node) {
     root.map("network").mistake(
         "groups",
@@ -290,6 +355,8 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
                                             counted(used, "NIC"), network.nics_per_node, used));
   } else {
     machine.nics_per_node = network.nics_per_node;
+    scale_network(root.map("network"), network, machine);
+    check_aggregate(root.map("network").map("peer"), machine.network->peer);
     check_network_rates(root, machine, network.groups);
     machine.network->collective =
         with_rates_up_to(machine.network->collective, limit_over_nodes(machine, machine.gpus_per_node));
@@ -344,24 +411,6 @@ std::filesystem::path node_file(const std::filesystem::path& file, YamlMap root,
     return {};
   }
   return file.parent_path() / choice;
-}
-
-/// Returns the field of a map; nullopt when the value is not a map or has no such field.
-std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::string_view key) {
-  if (map && map->kind() == YamlKind::map) {
-    for (const YamlValue::Field& field : map->fields()) {
-      if (field.key == key) {
-        return field.value;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// Returns the text of a field; empty when it is absent or not a string.
-std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
-  const std::optional<YamlValue> value = field_of(map, key);
-  return value && value->kind() == YamlKind::scalar ? value->text() : std::string();
 }
 
 /// Returns the dtypes for which this file gives a kernel_choice. Each replaces that of the base as a whole, because one
@@ -463,9 +512,12 @@ Planned read_hardware(YamlFile& file) {
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
   machine.accelerator = read_accelerator(naming_files, root.map("accelerator"));
   machine.link = read_link(root.map("link"));
+  const RateFactors factors = rate_factors(file, "link");
+  scale_inherited(root.map("link").map("peer"), machine.link.peer, factors);
+  scale_inherited(root.map("link").map("collective"), machine.link.collective, factors);
   planned.plan = read_node_plan(file, root, machine);
   planned.plan.host_link = read_host_link(root);
-  const Network network = read_network(file, root);
+  Network network = read_network(file, root);
   if (!file.has_mistakes()) {
     check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
     check_wire_rate(root, machine, planned.plan);
@@ -478,7 +530,7 @@ Planned read_hardware(YamlFile& file) {
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, planned.plan);
-    join_groups(network, machine);
+    join_groups(root, network, machine);
   }
   if (!file.has_mistakes()) {
     check_node_wires(root, machine, planned.plan);
@@ -539,7 +591,7 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, plan);
-    join_groups(network, machine);
+    join_groups(root, network, machine);
   }
   if (!file.has_mistakes() && has_wires) {
     check_node_wires(root, machine, plan);

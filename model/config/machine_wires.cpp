@@ -12,10 +12,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "model/config/inherited_rates.h"
 #include "model/formats/topology_file.h"
 #include "model/hardware/described.h"
 #include "model/text/counted.h"
 #include "model/text/files.h"
+#include "model/text/plain_text.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 
@@ -37,16 +39,23 @@ NodeKind read_kind(YamlMap map) {
   return kind.value_or(NodeKind::nvswitch);
 }
 
-std::optional<BytesPerSecond> optional_rate(YamlMap map, std::string_view key) {
-  return map.optional_value(key) ? std::optional(map.bandwidth_parameter(key).value) : std::nullopt;
+/// Reads the rate of a wire, for the link of this file if another file states the rate.
+Parameter<BytesPerSecond> read_rate(YamlMap map, std::string_view key, const RateFactors& factors) {
+  Parameter<BytesPerSecond> rate = map.bandwidth_parameter(key);
+  scale_inherited(map, key, rate, factors);
+  return rate;
 }
 
-void read_tree(YamlMap map, TopologyPlan& plan) {
+std::optional<BytesPerSecond> optional_rate(YamlMap map, std::string_view key, const RateFactors& factors) {
+  return map.optional_value(key) ? std::optional(read_rate(map, key, factors).value) : std::nullopt;
+}
+
+void read_tree(YamlMap map, TopologyPlan& plan, const RateFactors& factors) {
   plan.gpus_per_bridge = static_cast<int>(map.count("gpus_per_bridge", wired_node_size_range));
   plan.bridges_per_root = static_cast<int>(map.count("bridges_per_root", wired_node_size_range));
-  plan.bridge_rate = map.bandwidth_parameter("bridge_rate");
+  plan.bridge_rate = read_rate(map, "bridge_rate", factors);
   if (map.optional_value("root_rate")) {
-    plan.root_rate = map.bandwidth_parameter("root_rate");
+    plan.root_rate = read_rate(map, "root_rate", factors);
   }
 }
 
@@ -67,12 +76,20 @@ struct Capacity {
   std::string wires;
 };
 
+/// Returns "link.peer.rate (361 GB/s)", with the file that states the rate if it is inherited.
+std::string named_rate(YamlMap map, std::string_view key, BytesPerSecond rate) {
+  const std::string file = map.inherited_from(key);
+  return fmt::format("{} ({}{})", map.full_name(key), bandwidth_in_words(rate),
+                     file.empty() ? "" : ", inherited from " + with_escapes(file));
+}
+
 /// Reports a mistake if a rate exceeds the rate of the wires. A rate that the file omits is an estimate, which Machine
 /// limits to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
   if (map.has(key) && rate.value > rounding * capacity.limit.value) {
-    map.mistake(key, fmt::format("{} exceeds the wires: {} {}; lower it, or correct the rate of the wires",
-                                 bandwidth_in_words(rate), capacity.wires, bandwidth_in_words(capacity.limit)));
+    map.mistake(key, fmt::format("{} exceeds the wires: {} {}; {}, or correct the rate of the wires",
+                                 named_rate(map, key, rate), capacity.wires, bandwidth_in_words(capacity.limit),
+                                 map.level(key) == 0 ? "lower it" : "state a lower rate in this file"));
   }
 }
 
@@ -156,15 +173,15 @@ void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacit
 }
 
 /// Reads the wires from the file that the map names. Returns nullopt when a mistake prevents this.
-std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
+std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node, const RateFactors& factors) {
   namespace fs = std::filesystem;
   if (map.optional_value("kind")) {
     map.mistake("kind", "a topology has either a file or a kind; remove one of them");
   }
   const std::string choice = map.text("file");
-  const WireRates rates{.nvlink = optional_rate(map, "nvlink_rate"),
-                        .pcie = optional_rate(map, "pcie_rate"),
-                        .root = optional_rate(map, "root_rate")};
+  const WireRates rates{.nvlink = optional_rate(map, "nvlink_rate", factors),
+                        .pcie = optional_rate(map, "pcie_rate", factors),
+                        .root = optional_rate(map, "root_rate", factors)};
   const fs::path folder = fs::absolute(file.path()).parent_path();
   if (!choice.empty() && leaves(folder, folder / choice)) {
     map.mistake("file", fmt::format("{} is not below the folder of this file; put it there", in_quotes(choice)));
@@ -197,7 +214,7 @@ void refuse_topology(YamlMap root, std::string_view key, BytesPerSecond rate, st
 
 }  // namespace
 
-TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine) {
+TopologyPlan read_node_plan(YamlFile& file, YamlMap root, const Machine& machine) {
   TopologyPlan plan;
   plan.gpus_per_node = machine.gpus_per_node;
   plan.gpu_rate = machine.link.nominal_rate.value;
@@ -205,14 +222,15 @@ TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& m
   if (!map) {
     return plan;
   }
+  const RateFactors factors = rate_factors(file, "link");
   plan.hop_latency = map->duration_parameter("hop_latency").value;
   if (map->optional_value("file")) {
-    plan.wires = read_wires(file, *map, machine.gpus_per_node);
+    plan.wires = read_wires(file, *map, machine.gpus_per_node, factors);
     return plan;
   }
   plan.kind = read_kind(*map);
   if (plan.kind == NodeKind::pcie_tree) {
-    read_tree(*map, plan);
+    read_tree(*map, plan, factors);
   }
   if (plan.kind != NodeKind::nvswitch && plan.gpus_per_node > wired_node_size_range.most) {
     root.mistake("gpus_per_node", fmt::format("{} GPUs are too many for a {}; choose 1 to {}", plan.gpus_per_node,
@@ -261,14 +279,15 @@ void check_network_rates(YamlMap root, const Machine& machine, const std::map<in
 }
 
 void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
+  YamlMap peer = root.map("link").map("peer");
   const BytesPerSecond rate = machine.link.peer.rate.value;
   const bool has_wires = !plan.wires && (plan.kind == NodeKind::full_mesh || plan.kind == NodeKind::ring);
   if (has_wires && rate.value > rounding * plan.gpu_rate.value) {
     const int peers = wires_per_gpu(plan.kind, plan.gpus_per_node);
-    root.map("link").map("peer").mistake(
-        "rate", fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {}); give the rate to a single peer",
-                            bandwidth_in_words(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
-                            bandwidth_in_words(plan.gpu_rate), counted(peers, "peer")));
+    peer.mistake("rate",
+                 fmt::format("{} exceeds one wire of the {}, {} (nominal_rate over {}); give the rate to a single peer",
+                             named_rate(peer, "rate", rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
+                             bandwidth_in_words(plan.gpu_rate), counted(peers, "peer")));
   }
 }
 

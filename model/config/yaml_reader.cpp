@@ -108,6 +108,10 @@ YamlFile& YamlFile::operator=(YamlFile&&) noexcept = default;
 
 YamlMap YamlFile::root() { return YamlMap(document_.get(), 0, ""); }
 YamlValue YamlFile::top() { return {document_.get(), 0}; }
+int YamlFile::bases() const { return static_cast<int>(document_->bases.size()); }
+YamlMap YamlFile::base_root(int level) {
+  return YamlMap(&document_->bases.at(static_cast<std::size_t>(level) - 1), 0, "");
+}
 
 const std::string& YamlFile::path() const { return document_->path; }
 
@@ -177,6 +181,22 @@ std::vector<YamlValue::Field> YamlValue::fields() const {
   return fields;
 }
 
+std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::string_view key) {
+  if (map && map->kind() == YamlKind::map) {
+    for (const YamlValue::Field& field : map->fields()) {
+      if (field.key == key) {
+        return field.value;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
+  const std::optional<YamlValue> value = field_of(map, key);
+  return value && value->kind() == YamlKind::scalar ? value->text() : std::string();
+}
+
 YamlMap::YamlMap(YamlDocument* document, int node, std::string name)
     : document_(document), node_(node), name_(std::move(name)) {}
 
@@ -195,6 +215,25 @@ std::vector<std::string> YamlMap::keys() const {
     }
   }
   return names;
+}
+
+int YamlMap::level(std::string_view key) const {
+  if (!has(key)) {
+    return 0;
+  }
+  const auto node_at = [&](int node) -> YamlNode& { return document_->nodes[static_cast<std::size_t>(node)]; };
+  YamlNode& value = node_at(find_field(node_at(node_), key)->value);
+  const YamlField* const number = find_field(value, "value");
+  return number == nullptr ? value.level : node_at(number->value).level;
+}
+
+std::string YamlMap::inherited_from(std::string_view key) const {
+  const int at = level(key);
+  return at == 0 ? "" : document_->bases[static_cast<std::size_t>(at) - 1].path;
+}
+
+std::string YamlMap::full_name(std::string_view key) const {
+  return name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
 }
 
 const YamlNode* YamlMap::find(std::string_view key) {
@@ -377,14 +416,13 @@ FlopsPerSecond YamlMap::compute_rate(std::string_view key) {
 }
 
 YamlMap YamlMap::map(std::string_view key) {
-  const std::string name = name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
   const YamlNode* value = require(key, "{...}");
   if (value != nullptr && value->kind != YamlKind::map) {
     mistake(key, fmt::format("'{}' is not a map; write fields below it, as in \"{}: {{key: value}}\"", key, key));
     value = nullptr;
   }
   const int node = value == nullptr ? -1 : static_cast<int>(value - document_->nodes.data());
-  return YamlMap(document_, node, name);
+  return YamlMap(document_, node, full_name(key));
 }
 
 std::optional<YamlMap> YamlMap::optional_map(std::string_view key) {

@@ -46,6 +46,11 @@ class YamlFile {
 
   YamlMap root();
   YamlValue top();
+  /// Returns the number of files that this file extends, directly and indirectly.
+  [[nodiscard]] int bases() const;
+  /// Returns the top of a file that this file extends, with the fields that it takes from others. Level 1 is the file
+  /// that `extends` names, and level 2 the file that this one extends. Requires 1 <= level <= bases().
+  YamlMap base_root(int level);
 
   [[nodiscard]] const std::string& path() const;
 
@@ -99,12 +104,24 @@ struct YamlValue::Field {
   YamlValue value;
 };
 
+/// Returns the field of a map; nullopt when the value is not a map or has no such field.
+std::optional<YamlValue> field_of(const std::optional<YamlValue>& map, std::string_view key);
+/// Returns the text of a field; empty when it is absent or not a string.
+std::string text_in(const std::optional<YamlValue>& map, std::string_view key);
+
 /// One map of a file. A field that is missing or wrong is noted as a mistake and read as a harmless value, which no
 /// caller uses because finish() throws. Must not outlive its YamlFile.
 class YamlMap {
  public:
   bool has(std::string_view key) const;
   std::vector<std::string> keys() const;
+  /// Returns the level of the file that states a field, or the `value` of a parameter: 0 for this file and for a field
+  /// that is absent, otherwise as in YamlFile::base_root.
+  int level(std::string_view key) const;
+  /// Returns the path of the file from which a field is inherited, or an empty string if this file states it.
+  std::string inherited_from(std::string_view key) const;
+  /// Returns the key with the maps around it, as in "link.peer.rate".
+  std::string full_name(std::string_view key) const;
 
   /// Required fields. A quantity needs its unit; rates must be above 0.
   std::string text(std::string_view key, std::string_view example = "text");

@@ -9,6 +9,12 @@
 
 namespace commfuse {
 
+/// Links are at most this many times as fast or as slow as those whose rates are known.
+inline constexpr double max_rate_factor = 1000.0;
+
+/// Returns true if rates may be multiplied by this factor.
+constexpr bool is_rate_factor(double factor) { return factor >= 1.0 / max_rate_factor && factor <= max_rate_factor; }
+
 /// Factors on rates; above 0.
 struct LinkRates {
   double node = 1.0;     ///< For links inside a node, for every pair and group.

@@ -184,6 +184,7 @@ namespace {
 int transplanted(YamlDocument& document, const YamlDocument& base, int from, YamlPlace place) {
   YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
   copy.place = place;
+  ++copy.level;
   copy.known.clear();
   copy.by_key.clear();
   for (YamlField& field : copy.fields) {
@@ -247,6 +248,8 @@ YamlField* find_field(YamlNode& map, std::string_view key) {
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
            std::span<const std::string_view> own_keys) {
   graft_map(document, 0, base, 0, place, own_keys);
+  document.bases = base.bases;
+  document.bases.insert(document.bases.begin(), base)->bases.clear();
 }
 
 }  // namespace commfuse

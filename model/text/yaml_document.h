@@ -34,6 +34,7 @@ struct YamlNode {
   std::vector<int> by_key;         ///< indices of a map's fields in the order of their keys, for find_field
   std::vector<std::string> known;  ///< keys of this map that a reader requested
   bool quoted = false;             ///< for a scalar: its text begins one column later
+  int level = 0;                   ///< 0: the file states it; n: bases[n - 1] of the document states it
 };
 
 struct YamlMistake {
@@ -48,6 +49,7 @@ struct YamlDocument {
   std::string path;
   std::vector<YamlNode> nodes;
   std::vector<YamlMistake> mistakes;
+  std::vector<YamlDocument> bases;  ///< files that this file extends, nearest first; those have no bases of their own
 };
 
 /// Returns the tree. Throws ConfigError for text that is not YAML or uses features that are not supported; duplicate

@@ -201,9 +201,10 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
             "machine.yaml:74:9: unknown topology 'torus'; choose nvswitch, full_mesh, pcie_tree or ring");
-  EXPECT_EQ(refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
-            "machine.yaml:55:11: 78 GB/s exceeds one wire of the mesh, 28 GB/s (nominal_rate over 7 peers); "
-            "give the rate to a single peer");
+  EXPECT_EQ(
+      refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
+      "machine.yaml:55:11: link.peer.rate (78 GB/s) exceeds one wire of the mesh, 28 GB/s (nominal_rate over 7 peers); "
+      "give the rate to a single peer");
   EXPECT_EQ(
       refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 10 GB/s"),
       "machine.yaml:57:21: 10 GB/s is below the rate to one peer, 18.5 GB/s; give the rate to all peers together");
@@ -213,7 +214,8 @@ TEST_F(LoadMachineTest, ImpossibleWiresAreRefusedWithTheirPlace) {
   pair.replace(pair.find("gpus_per_node: 8"), 16, "gpus_per_node: 2");
   std::ofstream(folder_ / "machine.yaml") << pair;
   EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
-            "machine.yaml:55:11: 197 GB/s exceeds one wire of the mesh, 196 GB/s (nominal_rate over 1 peer); "
+            "machine.yaml:55:11: link.peer.rate (197 GB/s) exceeds one wire of the mesh, 196 GB/s (nominal_rate over 1 "
+            "peer); "
             "give the rate to a single peer");
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
             place("  kind: pcie_tree") +
@@ -439,27 +441,28 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
   const std::string remedy = "; lower it, or correct the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
   EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-            place_in(sxm, "  collective:", 3, 11) + "375.2 GB/s exceeds the wires: a GPU's nominal_rate is 370 GB/s" +
-                remedy);
+            place_in(sxm, "  collective:", 3, 11) +
+                "link.collective.rate (375.2 GB/s) exceeds the wires: a GPU's nominal_rate is 370 GB/s" + remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
   EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
-            place_in(tree, "  collective:", 3, 11) + "55.51 GB/s exceeds the wires: the topology gives a GPU 1 GB/s" +
-                remedy);
+            place_in(tree, "  collective:", 3, 11) +
+                "link.collective.rate (55.51 GB/s) exceeds the wires: the topology gives a GPU 1 GB/s" + remedy);
   // The messages name the rate of the ring, and the rates of trees with every protocol except LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const std::string messages = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
   const std::string of_nic = " exceeds the wires: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
-  EXPECT_EQ(messages.substr(0, messages.find('\n')), place_in(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
+  EXPECT_EQ(messages.substr(0, messages.find('\n')),
+            place_in(cluster, "  collective:", 3, 11) + "network.collective.rate (370 GB/s)" + of_nic);
   EXPECT_EQ(std::ranges::count(messages, '\n'), 4);
-  EXPECT_NE(messages.find("112.6 GB/s" + of_nic), std::string::npos);
+  EXPECT_NE(messages.find("network.collective.tree.ll128.two_nodes_rate (112.6 GB/s)" + of_nic), std::string::npos);
   // Exchanges, their small messages and all peers together are checked too.
-  EXPECT_EQ(
-      refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
-      place_in(cluster, "    small:", 3, 13) + "51 GB/s exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
+  EXPECT_EQ(refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
+            place_in(cluster, "    small:", 3, 13) +
+                "network.peer.small.rate (51 GB/s) exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
             place_in(mesh, "    aggregate_rate:", 0, 21) +
-                "197 GB/s exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
+                "link.peer.aggregate_rate (197 GB/s) exceeds the wires: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
 std::string protocol_of_rate(const std::string& rate) {
@@ -482,10 +485,12 @@ TEST_F(LoadMachineTest, GroupsAreNoFasterThanTheirNics) {
     return message.substr(std::min(message.size(), message.find(": ") + 2));
   };
   EXPECT_EQ(mistake_of("    1: " + ring_of_rate("51 GB/s") + "\n"),
-            "51 GB/s exceeds the wires: the NIC that one GPU of a node uses carries 50 GB/s; lower it, or correct the "
+            "network.groups.1.rate (51 GB/s) exceeds the wires: the NIC that one GPU of a node uses carries 50 GB/s; "
+            "lower it, or correct the "
             "rate of the wires");
   EXPECT_EQ(mistake_of("    4: " + ring_of_rate("201 GB/s") + "\n"),
-            "201 GB/s exceeds the wires: the 4 NICs that 4 GPUs of a node use carry 200 GB/s; lower it, or correct the "
+            "network.groups.4.rate (201 GB/s) exceeds the wires: the 4 NICs that 4 GPUs of a node use carry 200 GB/s; "
+            "lower it, or correct the "
             "rate of the wires");
   EXPECT_EQ(refusal(cluster, "  nics_per_node: 8\n",
                     "  nics_per_node: 8\n  groups:\n    4: " + ring_of_rate("199 GB/s") + "\n"),
@@ -502,7 +507,8 @@ TEST_F(LoadMachineTest, AllToAllsOverNodesSendHalfTheirDataThroughNics) {
            "}\n    tree:";
   };
   const std::string message = refusal(cluster, "\n    tree:", with_rate("94 GB/s"));
-  EXPECT_NE(message.find("94 GB/s exceeds the wires: in an all-to-all over 2 nodes, 8 NICs of each node let each of 8 "
+  EXPECT_NE(message.find("network.collective.all_to_all.large.rate (94 GB/s) exceeds the wires: in an all-to-all over "
+                         "2 nodes, 8 NICs of each node let each of 8 "
                          "GPUs send 93.75 GB/s; lower it, or correct the rate of the wires"),
             std::string::npos)
       << message;
@@ -561,9 +567,10 @@ TEST_F(LoadMachineTest, ARingHasTwoWiresPerGpuAndNeighboursForward) {
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   text.replace(text.find("rate: {value: 18.5 GB/s"), 23, "rate: {value: 99 GB/s");
   std::ofstream(folder_ / "machine.yaml") << text;
-  EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
-            "machine.yaml:55:11: 99 GB/s exceeds one wire of the ring, 98 GB/s (nominal_rate over 2 peers); "
-            "give the rate to a single peer");
+  EXPECT_EQ(
+      refusal((folder_ / "machine.yaml").string()),
+      "machine.yaml:55:11: link.peer.rate (99 GB/s) exceeds one wire of the ring, 98 GB/s (nominal_rate over 2 peers); "
+      "give the rate to a single peer");
 }
 
 TEST_F(LoadMachineTest, RailsNeedTheRateOfALeaf) {

@@ -306,6 +306,27 @@ TEST_F(YamlReader, AMapOfManyKeysIsReadKeyByKey) {
   EXPECT_NO_THROW(file.finish());
 }
 
+TEST_F(YamlReader, AFieldNamesTheFileThatStatesIt) {
+  const YamlFile last("last.yaml", "rate: {value: 1, error: 2}\nlink: {gpus: 4}\n");
+  YamlFile base("base.yaml", "name: base\n");
+  base.extend(last, {1, 1}, {});
+  YamlFile file("file.yaml", "rate: {error: 3}\nnew: 1\n");
+  file.extend(base, {1, 1}, {});
+  YamlMap root = file.root();
+  EXPECT_EQ(root.level("new"), 0);
+  EXPECT_EQ(root.inherited_from("new"), "");
+  EXPECT_EQ(root.level("absent"), 0);
+  EXPECT_EQ(root.level("name"), 1);
+  EXPECT_EQ(root.inherited_from("name"), "base.yaml");
+  EXPECT_EQ(root.level("rate"), 2) << "its value counts";
+  EXPECT_EQ(root.map("link").inherited_from("gpus"), "last.yaml");
+  EXPECT_EQ(root.map("link").full_name("gpus"), "link.gpus");
+  ASSERT_EQ(file.bases(), 2);
+  EXPECT_EQ(file.base_root(1).text("name"), "base");
+  EXPECT_EQ(file.base_root(1).map("link").count("gpus"), 4);
+  EXPECT_FALSE(file.base_root(2).has("name"));
+}
+
 TEST_F(YamlReader, ManyKeysAreInheritedFromAnotherFile) {
   std::string text = "m: {a: 1}\n";
   for (int i = 0; i < 20'000; ++i) {
