@@ -140,8 +140,8 @@ function withoutOverlapSentence({ withoutOverlap: row, serial }) {
   return `${row.strategy}, which overlaps nothing, takes ${percent(1 - timeOf(row) / timeOf(serial))} less time than serial${surely}.`;
 }
 
-/// Describes an implementation without overlap that is faster, the possible gain of another implementation, the time of ideal kernels, and the limits of the
-/// implementation in the headline.
+/// Describes a faster implementation without overlap, the possible gain of another implementation, the time of ideal
+/// kernels, and the limits of the implementation in the headline.
 function recommendationSecond(recommendation, rows) {
   const { have } = recommendation;
   const ideal = fastestIdeal(rows);
