@@ -77,7 +77,7 @@ class KindPlanner {
   LayoutSearch search_;
   std::vector<std::int64_t> counts_;            ///< Counts of GPUs that are planned, ascending.
   std::vector<FoundLayout> layouts_;            ///< In ascending order of GPUs.
-  std::map<std::int64_t, double> corrections_;  ///< Of correction_at(); empty without a measured step.
+  std::map<std::int64_t, double> corrections_;  ///< Values of correction_at(); empty without a measured step.
   std::vector<TunedSite> sites_;                ///< Sites of the last layout given to add_sites().
 };
 

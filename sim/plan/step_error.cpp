@@ -85,7 +85,7 @@ LayoutCorrection correct_layout(LayoutSearch& search, FoundLayout& layout, const
   const StepPoint point = search.point_of(layout.plan);
   const Uncertainty uncertainty = step_uncertainty(point, search.times(), step, raised.steps());
   const double factor = evidence.correction(uncertainty);
-  const double limited = limited_to_peak(factor, layout.step.mfu);
+  const double limited = limited_to_peak({factor, layout.step.mfu});
   layout.step = corrected(layout.step, factor);
   StepPercentiles& tail = layout.tail;
   for (Duration* time : {&tail.equal_gpus, &tail.p50, &tail.p95, &tail.p99, &tail.p99_9}) {

@@ -32,7 +32,7 @@ StepEvidence step_evidence(std::string hardware, Duration measured, Duration pre
 
 void require_within_peak(Duration measured, const StepPrediction& predicted) {
   const double factor = to_seconds(measured) / to_seconds(predicted.time);
-  const double limited = limited_to_peak(factor, predicted.mfu);
+  const double limited = limited_to_peak({factor, predicted.mfu});
   if (factor < limited) {
     throw ConfigError(fmt::format(
         "--measured-step: {:.4g} s is impossible for this configuration, whose model FLOPs take {:.4g} s at "
@@ -50,11 +50,11 @@ void require_matching_evidence(const std::string& hardware, const StepEvidence& 
   }
 }
 
-double limited_to_peak(double factor, double mfu) { return std::max(factor, mfu); }
+double limited_to_peak(const FactorOnStep& correction) { return std::max(correction.factor, correction.mfu); }
 
 StepPrediction corrected(StepPrediction step, double factor) {
   check(factor > 0.0, "a time stays above 0");
-  factor = limited_to_peak(factor, step.mfu);
+  factor = limited_to_peak({factor, step.mfu});
   for (Duration* part : {&step.parts.compute, &step.parts.waiting, &step.parts.gradients, &step.parts.optimizer}) {
     *part = from_seconds(to_seconds(*part) * factor);
   }

@@ -43,9 +43,15 @@ void require_within_peak(Duration measured, const StepPrediction& predicted);
 /// Throws ConfigError unless the evidence is from this machine.
 void require_matching_evidence(const std::string& hardware, const StepEvidence& evidence);
 
-/// Returns the factor or, if it is smaller, the MFU of the prediction that it corrects: the time multiplied by the MFU
-/// is the limit of require_within_peak(), and the corrected MFU is then exactly 1.
-double limited_to_peak(double factor, double mfu);
+/// A factor on a predicted time, and the MFU of that prediction.
+struct FactorOnStep {
+  double factor = 1.0;
+  double mfu = 0.0;
+};
+
+/// Returns the factor or, if it is smaller, the MFU: the time multiplied by the MFU is the limit of
+/// require_within_peak(), and the corrected MFU is then exactly 1.
+double limited_to_peak(const FactorOnStep& correction);
 
 /// Returns the step with every time multiplied by limited_to_peak() of the factor, and the rates adapted. Requires a
 /// factor above 0.

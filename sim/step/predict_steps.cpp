@@ -462,7 +462,8 @@ class StepDoubts {
   /// Corrects the times in this object and in `rows` by the evidence.
   void correct_by(const StepEvidence& evidence, std::vector<StepRow>& rows) {
     for (Doubted& doubted : doubts_) {
-      const double factor = limited_to_peak(evidence.correction(doubted.uncertainty), rows[doubted.row].number("mfu"));
+      const double factor =
+          limited_to_peak({evidence.correction(doubted.uncertainty), rows[doubted.row].number("mfu")});
       doubted.time = from_seconds(to_seconds(doubted.time) * factor);
       doubted.uncertainty = given(doubted.uncertainty, evidence.evidence);
       if (doubted.beside_others) {

@@ -107,7 +107,7 @@ void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, s
 /// Corrects the times by the evidence and sorts the plans again, fastest first. Requires add_errors().
 void correct_by(const StepEvidence& evidence, std::vector<RankedPlan>& ranked) {
   for (RankedPlan& plan : ranked) {
-    plan.tuned.correction = limited_to_peak(evidence.correction(plan.uncertainty), plan.tuned.step.mfu);
+    plan.tuned.correction = limited_to_peak({evidence.correction(plan.uncertainty), plan.tuned.step.mfu});
     plan.tuned.step = corrected(plan.tuned.step, plan.tuned.correction);
     plan.time = from_seconds(to_seconds(plan.time) * plan.tuned.correction);
     plan.uncertainty = given(plan.uncertainty, evidence.evidence);
