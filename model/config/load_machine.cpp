@@ -198,8 +198,8 @@ Network read_network(YamlFile& file, YamlMap root) {
   YamlMap map = root.map("network");
   network.link = read_link(map);
   network.nics_per_node = static_cast<int>(map.count("nics_per_node", nic_range));
-  network.node_factors = rate_factors(file, "link");
   network.network_factors = rate_factors(file, "network");
+  network.node_factors = RateFactors(network.network_factors.size(), 1.0);  // a cluster has the links of its nodes
   network.nics = nics_by_level(file);
   network.hop_latency = map.duration_parameter("hop_latency").value;
   read_fabric(map, network);
@@ -518,6 +518,7 @@ Planned read_hardware(YamlFile& file) {
   planned.plan = read_node_plan(file, root, machine);
   planned.plan.host_link = read_host_link(root);
   Network network = read_network(file, root);
+  network.node_factors = factors;
   if (!file.has_mistakes()) {
     check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
     check_wire_rate(root, machine, planned.plan);

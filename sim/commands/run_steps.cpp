@@ -111,7 +111,7 @@ std::string warnings_once(std::span<const StepRow> rows) {
       }
     }
   }
-  return lines;
+  return for_stderr(lines);
 }
 
 reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library) {

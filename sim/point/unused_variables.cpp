@@ -180,13 +180,16 @@ std::string note_on_unused_method(const Grid& grid, std::string_view key, std::s
                      axis == grid.axes.end() ? grid.settings.at(field).origin.where : axis->origin.where, why);
 }
 
+bool has_scope(const Grid& grid, std::string_view scope) {
+  const std::vector<std::string> scopes = texts_of(grid, *find_field("scope"));
+  return std::ranges::find(scopes, scope) != scopes.end();
+}
+
 /// Returns whether some point sums over ranks: over tensor ranks, or gradients over replicas.
 bool has_sums(const Grid& grid) {
   const bool has_replicas = std::ranges::any_of(std::array{"parallel.data", "parallel.context", "parallel.ulysses"},
                                                 [&](std::string_view key) { return !is_everywhere(grid, key, "1"); });
-  const bool trains = std::ranges::any_of(texts_of(grid, *find_field("scope")),
-                                          [](const std::string& scope) { return scope == "step"; });
-  return !is_everywhere(grid, "ranks", "1") || (trains && has_replicas);
+  return !is_everywhere(grid, "ranks", "1") || (has_scope(grid, "step") && has_replicas);
 }
 
 }  // namespace
@@ -196,7 +199,7 @@ std::string notes_on_unused_methods(const Grid& grid, const Library& library) {
     return library.model(name).latent.has_value();
   });
   std::string notes;
-  if (!has_latent) {
+  if (!has_latent && has_scope(grid, "decode")) {  // other scopes refuse the setting
     notes += note_on_unused_method(grid, "step.latent_decode", "on models without latent attention; remove it");
   }
   if (!has_sums(grid)) {
