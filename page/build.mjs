@@ -21,8 +21,8 @@ function lean(source, name) {
     throw new Error(`${name} has a template literal of several lines, whose spaces would be lost; join short ones`);
   }
   const kept = lines.filter((line) => line !== "" && !line.startsWith("//") && !/^\/\*.*\*\/$/.test(line));
-  // A line that opens a block needs no line end, unless a comment follows.
-  return kept.map((line) => (/[({[,]$/.test(line) && !line.includes("//") ? line : `${line}\n`)).join("").trimEnd();
+  // A line that opens a block or ends a statement needs no line end, unless a comment follows.
+  return kept.map((line) => (/[({[,;]$/.test(line) && !line.includes("//") ? line : `${line}\n`)).join("").trimEnd();
 }
 
 /// Removes the spaces around signs, of which a style has thousands. None of our quoted texts contains such a sign.

@@ -59,7 +59,7 @@ export async function checkDeployed(page, checks) {
   await expectValue(`headlineOf(${inSwitch})`, "Overlap does not pay with kernels you can get: tokenweave, the fastest implementation that overlaps, takes 35.0% more time than serial (98% sure that serial is faster).");
   await expectValue(`recommendationSecond(recommendationOf(${inSwitch}), ${inSwitch})`, "torch_multimem, which overlaps nothing, takes 20.0% less time than serial (97% sure to beat serial).");
   await expectValue(`cellOf(${inSwitch}).words`, "torch_multimem wins; tokenweave takes 35.0% more time than serial, 98% sure that serial is faster");
-  await expectValue(`headlineOf(${rows({ ...row("torch_multimem", 800, 0.97), implements: "serial" })})`, "torch_multimem is the fastest, in 800\u202f\u00b5s.");
+  await expectValue(`headlineOf(${rows({ ...row("torch_multimem", 800, 0.97), implements: "serial" })})`, "torch_multimem is the fastest, in 800.0\u202f\u00b5s.");
   const ideal = JSON.stringify([{ strategy: "serial", makespan_us: 1000, verdict: "wins", win_probability: 0.9 }, { strategy: "sliced", makespan_us: 1100, verdict: "loses" }]);
   await expectValue(`headlineOf(${ideal})`, "Even with ideal kernels overlap does not pay: serial wins (90% sure that it is the fastest).");
   await expectValue('headlineOf([{ strategy: "all_reduce", time_ms: 13.935 }])', `Only all_reduce runs here, in 13.935\u202fms.`);
