@@ -515,7 +515,7 @@ Planned read_hardware(YamlFile& file) {
   const RateFactors factors = rate_factors(file, "link");
   scale_inherited(root.map("link").map("peer"), machine.link.peer, factors);
   scale_inherited(root.map("link").map("collective"), machine.link.collective, factors);
-  planned.plan = read_node_plan(file, root, machine);
+  planned.plan = read_node_plan(file, root, machine, factors);
   planned.plan.host_link = read_host_link(root);
   Network network = read_network(file, root);
   network.node_factors = factors;
@@ -581,7 +581,7 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
   machine.known_as = own_names;
   if (has_wires) {
     const HostLink host_link = plan.host_link;
-    plan = read_node_plan(file, root, machine);
+    plan = read_node_plan(file, root, machine, network.node_factors);
     plan.host_link = host_link;
   }
   if (machine.nodes > 1) {

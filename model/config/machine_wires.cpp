@@ -214,7 +214,7 @@ void refuse_topology(YamlMap root, std::string_view key, BytesPerSecond rate, st
 
 }  // namespace
 
-TopologyPlan read_node_plan(YamlFile& file, YamlMap root, const Machine& machine) {
+TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine, const RateFactors& factors) {
   TopologyPlan plan;
   plan.gpus_per_node = machine.gpus_per_node;
   plan.gpu_rate = machine.link.nominal_rate.value;
@@ -222,7 +222,6 @@ TopologyPlan read_node_plan(YamlFile& file, YamlMap root, const Machine& machine
   if (!map) {
     return plan;
   }
-  const RateFactors factors = rate_factors(file, "link");
   plan.hop_latency = map->duration_parameter("hop_latency").value;
   if (map->optional_value("file")) {
     plan.wires = read_wires(file, *map, machine.gpus_per_node, factors);

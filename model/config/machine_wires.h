@@ -4,14 +4,16 @@
 
 #include <map>
 
+#include "model/config/inherited_rates.h"
 #include "model/config/yaml_reader.h"
 #include "model/hardware/machine.h"
 
 namespace commfuse {
 
 /// Reads the wires of one node. Without `topology`, the node has an NVSwitch whose hops take no time. Notes mistakes;
-/// throws ConfigError when a file of wires cannot be read. Requires the machine's GPUs per node and its link.
-TopologyPlan read_node_plan(YamlFile& file, YamlMap root, const Machine& machine);
+/// throws ConfigError when a file of wires cannot be read. `factors` are those on inherited rates of the link. Requires
+/// the machine's GPUs per node and its link.
+TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine, const RateFactors& factors);
 
 /// Checks, for a mesh or a ring, that the rate to a single peer does not exceed the rate of one wire. Notes a mistake.
 void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan);
