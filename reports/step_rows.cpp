@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -240,18 +244,35 @@ std::string table_row(const StepRow& row, char mark, const StepRow* serial, std:
   return mark == '>' ? style.bold(text) : text;
 }
 
-/// Returns the parts of a training step's time, one line per strategy.
+/// A part of a row's time, whose column exists where the parts of the row are known.
+struct TimePart {
+  std::string_view title;
+  std::string_view column;
+};
+constexpr std::array step_parts{TimePart{"compute/ms", "compute_ms"}, TimePart{"waiting", "waiting_ms"},
+                                TimePart{"gradients", "gradients_ms"}, TimePart{"optimizer", "optimizer_ms"}};
+constexpr std::array pass_parts{TimePart{"attention/ms", "attention_ms"}, TimePart{"MLP", "mlp_ms"},
+                                TimePart{"other", "other_ms"}, TimePart{"waiting", "waiting_ms"}};
+
+/// Returns the parts of the time of a training step, a prefill or a decoding step, one line per strategy.
 std::string parts(const PlanRows& rows, std::size_t width) {
+  const std::string& scope = rows.front()->text("scope");
+  const std::span<const TimePart> columns = scope == "prefill" || scope == "decode"
+                                                ? std::span<const TimePart>(pass_parts)
+                                                : std::span<const TimePart>(step_parts);
+  const auto line = [&](std::string_view name, const auto& cell_of) {
+    std::string text = fmt::format("  {:<{}}", name, width);
+    for (const TimePart& part : columns) {
+      text += fmt::format(" {:>{}}", cell_of(part), std::max<std::size_t>(9, part.title.size()));
+    }
+    return text + "\n";
+  };
   std::string text;
   for (const StepRow* row : rows) {
-    if (row->has("compute_ms")) {
-      text += text.empty() ? fmt::format("  {:<{}} {:>10} {:>9} {:>9} {:>9}\n", "", width, "compute/ms", "waiting",
-                                         "gradients", "optimizer")
-                           : "";
+    if (row->has(columns.front().column)) {
+      text += text.empty() ? line("", [](const TimePart& part) { return std::string(part.title); }) : "";
       const NameCell name = name_cell(*row, ' ', width);
-      text += name.above + fmt::format("  {:<{}} {:>10.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", name.text, width,
-                                       row->number("compute_ms"), row->number("waiting_ms"),
-                                       row->number("gradients_ms"), row->number("optimizer_ms"));
+      text += name.above + line(name.text, [&](const TimePart& part) { return milliseconds(*row, part.column); });
     }
   }
   return text.empty() ? text : "\n" + text;

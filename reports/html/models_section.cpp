@@ -51,6 +51,9 @@ constexpr std::array cells{ModelCell{"Time", "ms", "time_ms"},
                            ModelCell{"MFU", "%", "mfu", 100.0},
                            ModelCell{"HFU", "%", "hfu", 100.0},
                            ModelCell{"Compute", "ms", "compute_ms"},
+                           ModelCell{"Attention", "ms", "attention_ms"},
+                           ModelCell{"MLP", "ms", "mlp_ms"},
+                           ModelCell{"Other", "ms", "other_ms"},
                            ModelCell{"Waiting", "ms", "waiting_ms"},
                            ModelCell{"Gradients", "ms", "gradients_ms"},
                            ModelCell{"Optimizer", "ms", "optimizer_ms"},
@@ -109,13 +112,16 @@ std::string row_html(const StepRow& row, const StepRow* serial, const PlanVerdic
 
 /// Explains the shown columns of the table.
 std::string terms_html(const std::vector<ModelCell>& shown) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> terms{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 14> terms{{
       {"time_error", "Error: one standard error of the time."},
       {"time_p99_ms", "p99: over machines whose GPUs differ."},
       {"cost_per_mtok", "Cost: of a million prompt tokens, or generated tokens of a decoding step."},
       {"mfu", "MFU: FLOPs of the model over time \u00d7 GPUs \u00d7 dense peak."},
       {"hfu", "HFU: like MFU, but including recomputation in the backward pass."},
       {"compute_ms", "Compute: kernels of the stage that computes longest, and the collectives between them."},
+      {"attention_ms", "Attention: of all layers, or their state spaces, with the collectives."},
+      {"mlp_ms", "MLP: of all layers, or their experts, with the collectives."},
+      {"other_ms", "Other: embedding, norms with residuals, and logits."},
       {"waiting_ms", "Waiting: pipeline bubble, sends, and a host slower than its GPU."},
       {"gradients_ms", "Gradients: the part of their reduction exposed after the last backward pass."},
       {"optimizer_ms", "Optimizer: one pass over weights, moments and gradients."},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "model/check.h"
 #include "model/config_error.h"
@@ -18,17 +19,19 @@ namespace commfuse {
 
 namespace {
 
-Stream all_layers(LayerCost& costs) {
-  Stream pass;
-  std::map<LayerKind, Stream> known;
+ForwardBlocks all_layers(LayerCost& costs) {
+  ForwardBlocks layers;
+  std::map<LayerKind, ForwardBlocks> known;
   for (const LayerRun& run : layer_runs(costs.model())) {
     const auto [layer, is_new] = known.try_emplace(run.kind);
     if (is_new) {
-      layer->second = costs.forward(run.kind);
+      layer->second = costs.forward_blocks(run.kind);
     }
-    pass = pass.then(repeated(layer->second, run.count));
+    layers.pass = layers.pass.then(repeated(layer->second.pass, run.count));
+    layers.mixing += run.count * layer->second.mixing;
+    layers.mlp += run.count * layer->second.mlp;
   }
-  return pass;
+  return layers;
 }
 
 /// Returns all layers of a pass whose tokens are two halves, as one stream.
@@ -37,15 +40,28 @@ Stream woven_layers(const StepPoint& point, SiteTimes& sites) {
   return {.host = woven.host, .device = woven.device, .end = counted(std::max(woven.host, woven.device))};
 }
 
-/// Returns the time of one pass through all layers, and the logits of each sequence's last token.
-Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
+/// The time of one pass through all layers, and the logits of each sequence's last token.
+struct WholePass {
+  Duration time{};
+  std::optional<InferenceBreakdown> parts{};
+};
+
+WholePass forward_pass(const StepPoint& point, SiteTimes& sites) {
   LayerCost costs(point, sites);
   const Implementation* const kernels = point.implemented.kernels;
-  const bool is_woven = kernels != nullptr && weaves(*kernels);
-  Stream pass = costs.embedding_forward();
-  // The last sum of a woven pass contains the last norm.
-  pass = is_woven ? pass.then(woven_layers(point, sites)) : pass.then(all_layers(costs)).then(costs.last_norm());
-  return pass.then(costs.last_logits()).after({}, Duration::zero()).device;
+  const Stream embedding = costs.embedding_forward();
+  const Stream logits = costs.last_logits();
+  if (kernels != nullptr && weaves(*kernels)) {  // The last sum contains the last norm.
+    return {.time = embedding.then(woven_layers(point, sites)).then(logits).after({}, Duration::zero()).device};
+  }
+  const ForwardBlocks layers = all_layers(costs);
+  const Stream pass = embedding.then(layers.pass).then(costs.last_norm()).then(logits);
+  const Duration time = pass.after({}, Duration::zero()).device;
+  return {.time = time,
+          .parts = InferenceBreakdown{.mixing = layers.mixing,
+                                      .mlp = layers.mlp,
+                                      .other = pass.device - layers.mixing - layers.mlp,
+                                      .waiting = time - pass.device}};
 }
 
 /// Throws ConfigError where the bytes exceed 64 bits.
@@ -75,15 +91,17 @@ Bytes least_cache_of_layers(StepPoint point) {
 }  // namespace
 
 StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites) {
-  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites); });
+  return over_machines(point, [&](const StepPoint& of) { return forward_pass(of, sites).time; });
 }
 
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   const Tokens tokens{point.plan.micro_batch, point.plan.seq};
   const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
   const Flops last_logits = forward_flops(*point.model, {point.plan.micro_batch, 1}, AttentionCount::causal).logits;
+  const WholePass pass = forward_pass(on_average(point), sites);
   PrefillPrediction prediction;
-  prediction.time = forward_pass(on_average(point), sites);
+  prediction.time = pass.time;
+  prediction.parts = pass.parts;
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = (flops.layers + flops.attention + last_logits).count / (seconds * peak_of(point));
@@ -115,8 +133,10 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
     }
   }
   const double attention = 2.0 * static_cast<double>(plan.micro_batch) * products;
+  const WholePass pass = forward_pass(on_average(point), sites);
   DecodePrediction prediction;
-  prediction.time = forward_pass(on_average(point), sites);
+  prediction.time = pass.time;
+  prediction.parts = pass.parts;
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
   prediction.mfu = ((flops.layers + flops.logits).count + attention) / (seconds * peak_of(point));

@@ -384,9 +384,17 @@ void LayerCost::residual_after(Stream& stream) const {
   }
 }
 
+Duration LayerCost::block_forward(Stream& stream, void (LayerCost::*block)(Stream&)) {
+  norm_before(stream);
+  const Duration before = stream.device;
+  (this->*block)(stream);
+  const Duration time = stream.device - before;
+  residual_after(stream);
+  return time;
+}
+
 void LayerCost::attention_forward(Stream& stream) {
   const std::int64_t columns = qkv_columns();
-  norm_before(stream);
   const bool block = simulates_ulysses(point_);
   if (block) {
     ulysses_block(stream);
@@ -408,7 +416,6 @@ void LayerCost::attention_forward(Stream& stream) {
     }
     site(stream, {shape_, SiteName::out_proj}, Direction::forward);
   }
-  residual_after(stream);
 }
 
 void LayerCost::attention_backward(Stream& stream) {
@@ -435,17 +442,15 @@ void LayerCost::attention_backward(Stream& stream) {
   moved(stream, 4 * norm_elements());
 }
 
-void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {
-  norm_before(stream);
-  if (kind == MlpKind::mixture) {
+void LayerCost::mlp_forward(Stream& stream) {
+  if (kind_.mlp == MlpKind::mixture) {
     experts(stream, Direction::forward);
-  } else {
-    const std::int64_t ups = model_.gated_mlp ? 2 : 1;
-    site(stream, {shape_, SiteName::gate_up}, Direction::forward);
-    moved(stream, (ups + 1) * tokens_ * shape_->ffn / plan_.tensor);
-    site(stream, {shape_, SiteName::down}, Direction::forward);
+    return;
   }
-  residual_after(stream);
+  const std::int64_t ups = model_.gated_mlp ? 2 : 1;
+  site(stream, {shape_, SiteName::gate_up}, Direction::forward);
+  moved(stream, (ups + 1) * tokens_ * shape_->ffn / plan_.tensor);
+  site(stream, {shape_, SiteName::down}, Direction::forward);
 }
 
 void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
@@ -488,23 +493,23 @@ void LayerCost::turn_to(const LayerKind& kind) {
   shape_ = &known->second;
 }
 
-Stream LayerCost::forward(const LayerKind& kind) {
+ForwardBlocks LayerCost::forward_blocks(const LayerKind& kind) {
   turn_to(kind);
-  Stream stream;
+  ForwardBlocks blocks;
   read_weights(&WeightFormat::attention);
   if (kind.attention) {
-    attention_forward(stream);
+    blocks.mixing += block_forward(blocks.pass, &LayerCost::attention_forward);
   }
   if (kind.state_space) {
-    state_space_forward(stream);
+    blocks.mixing += block_forward(blocks.pass, &LayerCost::state_space_forward);
   }
   read_weights(&WeightFormat::mlp);
   if (kind.mlp != MlpKind::none) {
-    mlp_forward(stream, kind.mlp);
+    blocks.mlp = block_forward(blocks.pass, &LayerCost::mlp_forward);
   }
   weight_bits_ = 0.0;
   gemm_dtype_ = plan_.dtype;
-  return stream;
+  return blocks;
 }
 
 std::vector<Stream> LayerCost::forward_between_sums(const LayerKind& kind) {

@@ -91,6 +91,13 @@ bool simulates_ulysses(const StepPoint& point);
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
 inline constexpr double fused_backward = 2.5 / 0.8;
 
+/// A forward pass of one layer, and the device times of its blocks without norms and residuals.
+struct ForwardBlocks {
+  Stream pass;
+  Duration mixing{};  ///< Attention or state space, from the first projection to the last, with its collectives.
+  Duration mlp{};     ///< MLP or experts, with their collectives.
+};
+
 class LayerCost {
  public:
   /// Requires a possible plan that fits the machine. `held_sms`: SMs that an exchange of replicas holds all the time.
@@ -101,7 +108,8 @@ class LayerCost {
   [[nodiscard]] const Transformer& model() const { return model_; }
 
   /// Returns the forward pass of one layer.
-  [[nodiscard]] Stream forward(const LayerKind& kind);
+  [[nodiscard]] Stream forward(const LayerKind& kind) { return forward_blocks(kind).pass; }
+  [[nodiscard]] ForwardBlocks forward_blocks(const LayerKind& kind);
   /// Returns the kernels of a forward pass before each sum over the tensor ranks, without the sums and without norms
   /// and residuals, which the sums contain. Requires tensor ranks that do not share the tokens, and layers of attention
   /// and an MLP or experts.
@@ -151,6 +159,8 @@ class LayerCost {
   /// Bytes of an activation, in memory and on the wires, except in gathers of fp8 GEMMs, which convert on the fly.
   static constexpr std::int64_t width = 2;
   enum class Direction : std::uint8_t { forward, backward };
+  /// Adds a block of a forward pass, with its norm and residual. Returns the device time of the block without these.
+  Duration block_forward(Stream& stream, void (LayerCost::*block)(Stream&));
   void attention_forward(Stream& stream);
   void attention_backward(Stream& stream);
   void state_space_forward(Stream& stream);
@@ -177,7 +187,7 @@ class LayerCost {
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
   /// Adds the softmax of scores in memory: one fused kernel of Megatron or, where that cannot run, several of PyTorch.
   void softmax(Stream& stream, const AttentionSize& size, Direction direction) const;
-  void mlp_forward(Stream& stream, MlpKind kind);
+  void mlp_forward(Stream& stream);
   void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction);
   void routed_experts(Stream& stream, Direction direction);

@@ -301,6 +301,12 @@ void add_inference(StepRow& row, const Prediction& prediction, const StepPoint& 
   if (point.rank_sigma > 0.0) {
     add_percentiles(row, inference_percentiles(point, times));
   }
+  if (prediction.parts) {
+    row.add("attention_ms", 1e3 * to_seconds(prediction.parts->mixing));
+    row.add("mlp_ms", 1e3 * to_seconds(prediction.parts->mlp));
+    row.add("other_ms", 1e3 * to_seconds(prediction.parts->other));
+    row.add("waiting_ms", 1e3 * to_seconds(prediction.parts->waiting));
+  }
   if (gpu_hour_price) {
     const double cost_per_second = *gpu_hour_price * static_cast<double>(point.plan.gpus()) / 3600.0;
     row.add("cost_per_mtok", 1e6 * cost_per_second / prediction.tokens_per_second);

@@ -39,7 +39,6 @@ void LayerCost::state_space_step(Stream& stream) const {
 void LayerCost::state_space_forward(Stream& stream) {
   const StateSpace& space = *model_.state_space;
   const std::int64_t inner = space.inner / plan_.tensor;
-  norm_before(stream);
   site(stream, {&*mamba_in_, SiteName::gate_up}, Direction::forward);
   if (point_.cached > 0) {
     state_space_step(stream);
@@ -52,7 +51,6 @@ void LayerCost::state_space_forward(Stream& stream) {
   }
   moved(stream, 3 * tokens_ * inner);
   site(stream, {&*mamba_out_, SiteName::down}, Direction::forward);
-  residual_after(stream);
 }
 
 void LayerCost::state_space_backward(Stream& stream) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/units.h"
 #include "model/workload/memory.h"
@@ -75,8 +76,17 @@ Duration least_step_time(const StepPoint& point, SiteTimes& sites);
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites);
 
 /// A forward pass over the prompts of a micro-batch on one stage, shared by tensor ranks, without pipeline and loss.
+/// Breakdown of a prefill or a decoding step: device times of all layers, which add up to the pass with `waiting`.
+struct InferenceBreakdown {
+  Duration mixing{};   ///< Attention or state spaces, with their collectives.
+  Duration mlp{};      ///< MLPs or experts, with their collectives.
+  Duration other{};    ///< Embedding, norms with residuals, and logits.
+  Duration waiting{};  ///< For a host slower than its GPU.
+};
+
 struct PrefillPrediction {
   Duration time{};
+  std::optional<InferenceBreakdown> parts;  ///< Nothing for a woven pass, whose blocks run simultaneously.
   double tokens_per_second = 0.0;
   double mfu = 0.0;
   Bytes weights;      ///< On one GPU.
@@ -91,6 +101,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 /// One more token for every sequence of a micro-batch, whose keys are in the cache.
 struct DecodePrediction {
   Duration time{};
+  std::optional<InferenceBreakdown> parts;  ///< As in PrefillPrediction.
   double tokens_per_second = 0.0;
   double mfu = 0.0;
   Bytes weights;      ///< On one GPU.

@@ -28,9 +28,11 @@ constexpr std::array<std::string_view, 10> counts{"tensor",  "pipeline", "interl
                                                   "ulysses", "experts",  "micro_batch", "batch", "seq"};
 constexpr std::array<std::string_view, 4> results{"time_ms", "tokens_per_second", "tokens_per_second_gpu", "mfu"};
 
-/// A row has all of these or none.
+/// A row of a training step has all of these or none, and a row of a prefill or a decoding step all of the next ones or
+/// none.
 constexpr std::array<std::string_view, 5> breakdown_columns{"hfu", "compute_ms", "waiting_ms", "gradients_ms",
                                                             "optimizer_ms"};
+constexpr std::array<std::string_view, 4> pass_columns{"attention_ms", "mlp_ms", "other_ms", "waiting_ms"};
 constexpr std::array<std::string_view, 4> percentiles{"time_p99_ms", "time_p50_ms", "time_p95_ms", "time_p99_9_ms"};
 constexpr std::array<std::string_view, 3> cache{"cache_gb", "weights_gb", "capacity_gb"};
 constexpr std::array<std::string_view, 6> memory{"memory_gb",    "weights_gb",     "gradients_gb",
@@ -126,6 +128,7 @@ void require_fit(const StepRow& row) {
   }
   row.feasible() ? require_numbers(row, results) : void();
   row.has("hfu") ? require_numbers(row, breakdown_columns) : void();
+  row.has("attention_ms") ? require_numbers(row, pass_columns) : void();
   row.has("gathered_gb") ? require_number(row, "gathered_gb") : void();
   row.has("time_p99_ms") ? require_numbers(row, percentiles) : void();
   if (row.has("fits")) {

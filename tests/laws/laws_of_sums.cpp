@@ -59,6 +59,17 @@ std::optional<double> step_adds_up(const Outcome& outcome, const Outcome&) {
                          smallest >= 0.0);
 }
 
+std::optional<double> pass_adds_up(const Outcome& outcome, const Outcome&) {
+  if (!outcome.whole_model || !outcome.step.has("attention_ms")) {
+    return std::nullopt;
+  }
+  const StepRow& row = outcome.step;
+  constexpr std::array parts{"attention_ms", "mlp_ms", "other_ms", "waiting_ms"};
+  const double time = sum_of(row, {parts[0], parts[1], parts[2], parts[3]});
+  const bool any_negative = std::ranges::any_of(parts, [&](const char* part) { return row.number(part) < 0.0; });
+  return holds_or_breaks(close(time, row.number("time_ms")) && !any_negative);
+}
+
 std::optional<double> tokens_follow_from_time(const Outcome& outcome, const Outcome&) {
   if (!outcome.whole_model) {
     return std::nullopt;
@@ -148,6 +159,7 @@ constexpr std::array sum_laws{
     Law{"layer-adds-up", "The parts of a layer's time add up to the picosecond", nullptr, layer_adds_up},
     Law{"no-negative-part", "No part of a time is negative", nullptr, no_part_is_negative},
     Law{"step-adds-up", "The parts of a step's time and memory add up", nullptr, step_adds_up},
+    Law{"pass-adds-up", "The parts of a prefill's or a decoding step's time add up", nullptr, pass_adds_up},
     Law{"tokens-per-second", "Tokens per second times the time equal the tokens", nullptr, tokens_follow_from_time},
     Law{"fits", "A model fits if it needs no more memory than the GPU has", nullptr, fits_by_its_memory},
     Law{"percentiles-rise", "Percentiles rise from the smallest to the largest sample", nullptr, percentiles_rise},

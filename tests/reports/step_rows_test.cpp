@@ -203,6 +203,22 @@ TEST(StepTable, APrefillThatDoesNotFitSaysSo) {
       << table;
 }
 
+TEST(StepTable, PartsOfAPassAreInALineOfTheirOwn) {
+  StepRow row = prefill_with_cache(1, 10.0);
+  for (const auto& [part, ms] :
+       {std::pair{"attention_ms", 3.0}, {"mlp_ms", 6.0}, {"other_ms", 0.5}, {"waiting_ms", 0.5}}) {
+    row.add(part, ms);
+  }
+  EXPECT_TRUE(step_table(std::vector{row})
+                  .ends_with("  serial             10.0     -         -    100000  25.0%\n"
+                             "\n"
+                             "                attention/ms       MLP     other   waiting\n"
+                             "  serial                 3.0       6.0       0.5       0.5\n"
+                             "\n"
+                             "  memory of a GPU: weights 20.0 GB, keys and values 10.0, of 80.0 GB\n"))
+      << step_table(std::vector{row});
+}
+
 /// Returns a step with an implementation that runs these sites. Without sites, it saves time nowhere.
 StepRow implemented_step(const std::string& name, double time_ms, const std::string& sites, double beats_serial) {
   StepRow row = step("", name, time_ms);

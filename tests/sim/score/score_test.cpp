@@ -555,8 +555,8 @@ TEST(Score, PassRatiosAreScoredSeparatelyAndShortMixturesAreSkipped) {
 TEST(Score, PassesOfAnEngineAreScoredByTheirBatchAndContext) {
   const TableScore score = score_text(
       "hw,case,shape,torch_ms,triton_dist_ms\nH800,e2e_prefill_ag_rs,bsz=32 ctx=128,123,104\n"
-      "H800,e2e_decode_gemm_ar,bsz=128 ctx=128,16.5,12.4\nH800,mlp_gemm_ar,M=2048,0.6,0.5\n"
-      "H800,e2e_prefill_ag_rs,M=2048,1,1\nH800,e2e_prefill_ag_rs,bsz=1048576 ctx=1048576,1,1\n",
+      "H800,e2e_decode_gemm_ar,bsz=128 ctx=128,16.5,12.4\nH800,mlp_ag_rs,M=2048,0.6,0.5\n"
+      "H800,moe,M=2048,1,1\nH800,e2e_prefill_ag_rs,bsz=1048576 ctx=1048576,1,1\n",
       "x.csv", {});
   EXPECT_EQ(score.kind, "engine_pass");
   EXPECT_EQ(score.scored, 2);
@@ -565,8 +565,24 @@ TEST(Score, PassesOfAnEngineAreScoredByTheirBatchAndContext) {
   EXPECT_LT(score.errors[1], 0.3);
   ASSERT_EQ(score.skipped.size(), 3U);
   EXPECT_NE(score.skipped[2].reason.find("too large"), std::string::npos);  // The other rows are still scored.
-  EXPECT_EQ(score.skipped[0].reason, "a baseline for which the authors give two values for the same work");
-  EXPECT_EQ(score.skipped[1].reason, "the shape does not state bsz and ctx");
+  EXPECT_EQ(score.skipped[0].reason, "the source gives this row 2,048 tokens in one revision and 4,096 in another");
+  EXPECT_EQ(score.skipped[1].reason, "an unknown case");
+}
+
+TEST(Score, BlocksOfAnEngineAreScoredByThePartsOfAPass) {
+  const TableScore score = score_text(
+      "hw,case,shape,torch_ms,triton_dist_ms\nH800,attn_prefill_ag_rs,bsz=32 ctx=128,0.719,0.749\n"
+      "H800,attn_decode_ag_rs,bsz=4096 ctx=128,1.298,1.318\nH800,mlp_gemm_ar,M=2048,0.6012,0.4756\n"
+      "H800,ag_gemm,M=2048,0.3,0.3\nH800,gemm_rs,M=2048,0.3,0.3\n",
+      "x.csv", {});
+  EXPECT_TRUE(score.skipped.empty());
+  ASSERT_EQ(score.errors.size(), 5U);
+  EXPECT_LT(score.errors[0], 0.1);
+  EXPECT_LT(score.errors[1], 0.2);
+  EXPECT_LT(score.errors[2], 0.1);
+  // The GEMMs with their collectives are the MLP without its activation.
+  ASSERT_EQ(score.times.size(), 5U);
+  EXPECT_LT(score.times[3].predicted_us + score.times[4].predicted_us, 1.1 * score.times[2].predicted_us);
 }
 
 TEST(Score, GainsOfThroughputAreScoredByThePassOfAChunk) {

@@ -324,6 +324,28 @@ TEST_F(StepTest, InferenceNormsItsLastStateAndGathersTheLogits) {
   }
 }
 
+TEST_F(StepTest, PartsOfAPrefillAreItsBlocksNormsAndWaiting) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  StepPoint point{.model = &small, .machine = &machine, .plan = {.tensor = 8, .micro_batch = 4, .seq = 1024}};
+  point.serves = true;
+  for (const Duration issue : {Duration{}, Duration{std::chrono::microseconds(100)}}) {
+    point.framework.issue.value = issue;
+    LayerCost costs(point, sites);
+    const Duration norm = costs.last_norm().device;  // as before each block, with the residual
+    const Duration attention = costs.forward({.mlp = MlpKind::none}).device - norm;
+    const Duration mlp = costs.forward({.attention = false}).device - norm;
+    const PrefillPrediction prefill = predict_prefill(point, sites);
+    const InferenceBreakdown parts = prefill.parts.value();
+    EXPECT_EQ(parts.mixing, small.layers * attention);
+    EXPECT_EQ(parts.mlp, small.layers * mlp);
+    EXPECT_EQ(parts.other,
+              costs.embedding_forward().device + (2 * small.layers + 1) * norm + costs.last_logits().device);
+    EXPECT_EQ(parts.mixing + parts.mlp + parts.other + parts.waiting, prefill.time);
+    EXPECT_EQ(parts.waiting > Duration{}, issue > Duration{});
+  }
+}
+
 TEST_F(StepTest, LogitsStayWideInFp8) {
   const Machine machine = load_machine("h100-sxm");
   SiteTimes sites(structures_, machine);

@@ -110,6 +110,7 @@ TEST(RowsOfJson, AnInvalidModelIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal_with(R"(,"fits":2)"),
             "rows.jsonl:2: fits is 2, which is not true or false; write the results again");
   EXPECT_EQ(refusal_with(R"(,"hfu":0.5)"), "rows.jsonl:2: the row has no compute_ms; write the results again");
+  EXPECT_EQ(refusal_with(R"(,"attention_ms":0.5)"), "rows.jsonl:2: the row has no mlp_ms; write the results again");
   EXPECT_EQ(refusal_with(R"(,"seq":0)"), "rows.jsonl:2: seq is 0, which is out of range; write the results again");
   EXPECT_EQ(refusal_with(R"(,"model":"\u001b[2J")"),
             "rows.jsonl:2: model has control characters; write the results again");
