@@ -63,8 +63,11 @@ bool draws_jitter(const Grid& grid) {
   return grid.settings.text("jitter") != "none";
 }
 
-std::string note_on_unused_draw(std::string_view where) {
-  return fmt::format("note: {} has no effect without jitter; add --jitter default, or remove it\n", where);
+/// Returns why no point draws anything; empty if one does.
+std::string_view why_nothing_is_drawn(const Grid& grid) {
+  return !draws_jitter(grid)      ? "without jitter; add --jitter default, or remove it"
+         : has_whole_models(grid) ? "on whole models, whose percentiles follow from formulas; remove it"
+                                  : "";
 }
 
 bool chooses_work(const Field* field) { return field->key == "scope" || field->key == "strategy.name"; }
@@ -133,17 +136,19 @@ std::string ignore_unused_variables(Settings& settings, Use work, std::string_vi
 }
 
 std::string notes_on_unused_draws(const Grid& grid) {
-  if (draws_jitter(grid)) {
+  const std::string_view reason = why_nothing_is_drawn(grid);
+  if (reason.empty()) {
     return "";
   }
   std::string notes;
+  const auto add = [&](std::string_view where) { notes += fmt::format("note: {} has no effect {}\n", where, reason); };
   for (const std::string_view key : drawn_with) {
     const Field& field = *find_field(key);
     const auto axis = std::ranges::find_if(grid.axes, [&](const GridAxis& a) { return varies_field(a, field); });
     if (axis != grid.axes.end()) {
-      notes += note_on_unused_draw(axis->origin.where);
+      add(axis->origin.where);
     } else if (grid.settings.text(key) != field.preset) {
-      notes += note_on_unused_draw(grid.settings.at(field).origin.where);
+      add(grid.settings.at(field).origin.where);
     }
   }
   return notes;

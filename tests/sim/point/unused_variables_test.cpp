@@ -121,13 +121,22 @@ TEST(UnusedDraws, AreNotedWhereNoPointHasJitter) {
   for (const std::string scope : {"scope=mlp", "scope=step", "scope=decode"}) {
     EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10"})),
               "note: --set samples=10" + remedy + "note: COMMFUSE_SEED" + remedy);
-    EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10", "jitter=default"})), "");
     EXPECT_EQ(notes_on_unused_draws(settings_of({scope, "seed=1"})), "") << "the default";
   }
+  EXPECT_EQ(notes_on_unused_draws(grid_with({}, {"seed=4", "jitter=default"})), "");
   EXPECT_EQ(notes_on_unused_draws(grid_with({}, {}, {"seed=1,2"})), "note: --axis seed=1,2" + remedy);
   EXPECT_EQ(notes_on_unused_draws(grid_with({}, {"seed=4"}, {"jitter=none,default"})), "");
   EXPECT_EQ(notes_on_unused_draws(grid_with({}, {"seed=4", "jitter=default"}, {"jitter=none"})),
             "note: --set seed=4" + remedy);
+}
+
+TEST(UnusedDraws, AreNotedOnWholeModels) {
+  const std::string why = " has no effect on whole models, whose percentiles follow from formulas; remove it\n";
+  for (const std::string scope : {"scope=step", "scope=prefill", "scope=decode"}) {
+    EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10", "jitter=default"})),
+              "note: --set samples=10" + why + "note: COMMFUSE_SEED" + why);
+    EXPECT_EQ(notes_on_unused_draws(grid_with({}, {scope, "jitter=default"})), "");
+  }
 }
 
 std::string notes_on_methods(const std::vector<std::string>& sets, const std::vector<std::string>& axes = {}) {
