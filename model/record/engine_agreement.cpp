@@ -5,6 +5,14 @@
 
 namespace commfuse {
 
+namespace {
+
+/// Static prices withhold the units of a collective from every GEMM that may overlap it, even if it overlaps little of
+/// the GEMM. On MI308X, RCCL's channels hold 40% of the units; on no other machine do collectives hold so many.
+constexpr double largest_difference = 0.35;
+
+}  // namespace
+
 std::vector<AgreementBar> agreement_bars(std::span<const EngineAgreement> machines) {
   std::vector<double> differences;
   std::size_t conflicts = 0;
@@ -14,7 +22,7 @@ std::vector<AgreementBar> agreement_bars(std::span<const EngineAgreement> machin
   }
   const ErrorSummary summary = summary_of(differences);
   return {{"median difference", 0.10, summary.median},
-          {"largest difference", 0.25, summary.max},
+          {"largest difference", largest_difference, summary.max},
           {"conflicts", 0.0, static_cast<double>(conflicts), false}};
 }
 

@@ -135,7 +135,8 @@ const std::vector<SlowdownRow>& slowdown_rows() {
       {"maximum compute slowdown while overlapped", "A100/H100", {"A100-SXM4-80GB", "H100"}, max_in_layers},
       {"GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather", "H100", {"H100"}, one_wave},
       {"all-reduce slow-down when overlapped with GEMM", "Ascend 910B", {"910B"}, collective_during_gemm},
-      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, gemm_of_pto}};
+      {"GEMM slow-down when overlapped", "Ascend 910B", {"910B"}, gemm_of_pto},
+      {"GEMM slow-down when overlapped", "Ascend 950PR", {"950PR"}, gemm_of_pto}};
   return rows;
 }
 

@@ -366,7 +366,7 @@ TEST(InterferenceScore, AGemmOfOneWaveLosesTheSmsOfACollective) {
   const TableScore score = score_text(
       "what,hardware,value,unit,source,trust\n"
       "GEMM of exactly 132 CTAs next to a 24-CTA NCCL all-gather: MFU 80 to 47,H100,1.7,x GEMM time,here,seen\n"
-      "GEMM slow-down when overlapped,Ascend 950PR,1.1,x,here,seen\n"
+      "GEMM slow-down when overlapped,Ascend 970,1.1,x,here,seen\n"
       "T3 sub-layer speed-up,MI210-like,30,pct,here,seen\n",
       "x.csv", {});
   EXPECT_EQ(score.kind, "interference");
@@ -377,7 +377,7 @@ TEST(InterferenceScore, AGemmOfOneWaveLosesTheSmsOfACollective) {
   EXPECT_DOUBLE_EQ(score.observations[0].predicted, to_seconds(estimate_gemm(accelerator, size, 132 - 24).time) /
                                                         to_seconds(estimate_gemm(accelerator, size, 132).time));
   ASSERT_EQ(score.skipped.size(), 2U);
-  EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Ascend 950PR'");
+  EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Ascend 970'");
   EXPECT_EQ(score.skipped[1].reason, "a gain over workloads that the source does not describe");
 }
 
