@@ -50,7 +50,9 @@ struct EqualWorks {
 class Keys {
  public:
   explicit Keys(const Program& program)
-      : program_(program), works_(static_cast<std::uint32_t>(program.unfused.size())), rows_(program.shapes.size(), 0) {
+      : program_(program),
+        works_(static_cast<std::uint32_t>(program.unfused.size())),
+        blocks_(program.shapes.size(), 0) {
     const Signature signature(program);
     std::map<std::string, std::size_t> known;
     const auto index_of = [&](const Shape& shape) -> std::size_t {
@@ -115,12 +117,13 @@ class Keys {
   /// Returns true if the op is a later part of a kernel; parts follow one another.
   bool continues_kernel(const Op& op) {
     const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
-    if (gemm == nullptr || gemm->kernel_m.blocks == 0) {
+    if (gemm == nullptr || !is_part_of_kernel(*gemm)) {
       return false;
     }
-    std::int32_t& rows = rows_[op.shape];
-    const bool continues = rows > 0;
-    rows = (rows + gemm->m.blocks) % gemm->kernel_m.blocks;
+    const KernelCut cut = kernel_cut_of(*gemm);
+    std::int32_t& blocks = blocks_[op.shape];
+    const bool continues = blocks > 0;
+    blocks = (blocks + cut.part) % cut.whole;
     return continues;
   }
 
@@ -129,7 +132,7 @@ class Keys {
   std::vector<EqualWorks> equal_works_;           // one entry per signature
   std::vector<std::size_t> of_shape_;             // by shape: index into equal_works_
   std::map<std::uint32_t, std::uint32_t> steps_;  // by purpose
-  std::vector<std::int32_t> rows_;                // by shape: rows of its kernel in the parts so far
+  std::vector<std::int32_t> blocks_;              // by shape: blocks of its kernel in the parts so far
 };
 
 }  // namespace

@@ -100,17 +100,20 @@ Duration implemented_gemm(const SliceTimes& times, const ImplementedSite& site, 
                  "a GEMM of an implementation");
 }
 
-/// Returns the time that a part of a kernel would take if every shard were a separate GEMM; zero for other ops.
+/// Returns the time that a part of a kernel would take if the kernel's rows were cut into a separate GEMM for each
+/// rank; zero for other ops.
 Duration time_of_separate_shards(const Program& program, const Sizes& sizes, const Accelerator& accelerator,
                                  const PriceOptions& options, const GemmShape& gemm) {
-  if (gemm.kernel_m.blocks == 0) {
+  const KernelCut cut = kernel_cut_of(gemm);
+  if (cut.whole == 0) {
     return {};
   }
   GemmSize shard = with_factors(gemm_size(gemm, sizes), options.gemm_dtype);
   shard.run = unfused_products(program, sizes, options.experts);
   shard.weight_bits = options.weight_bits;
-  shard.m = std::max<std::int64_t>(1, shard.m / program.mesh.ranks());
-  const double parts = static_cast<double>(sizes.elements(gemm.m)) / static_cast<double>(shard.m);
+  const double rows = static_cast<double>(shard.m) * cut.part / cut.whole;  // rows with the work of this part
+  shard.m = largest_part(shard.m, program.mesh.ranks());
+  const double parts = rows / static_cast<double>(shard.m);
   const GemmSize kernel = grouped(options.experts, shard);
   return op_time(to_seconds(estimate_gemm(accelerator, kernel, accelerator.sms).time) * parts, "a GEMM of a shard");
 }

@@ -35,7 +35,7 @@ bool crosses_nodes(const Program& program, const Machine& machine) {
 /// Returns true if ops of the shape are parts of one kernel.
 bool has_parts(const Shape& shape) {
   const auto* gemm = std::get_if<GemmShape>(&shape);
-  return gemm != nullptr && gemm->kernel_m.blocks > 0;
+  return gemm != nullptr && is_part_of_kernel(*gemm);
 }
 
 /// Prices one shape at a given SM budget; the price of attention also depends on the position of its queries.
@@ -134,8 +134,8 @@ class Pricer {
   /// bound: it loads rows where they are, and its sums take no time.
   [[nodiscard]] Duration duration_of(const GemmShape& gemm, int sms) const {
     const GemmSize size = size_of(gemm);
-    if (gemm.kernel_m.blocks > 0) {
-      return of_kernel(size, gemm.kernel_m, sms);
+    if (is_part_of_kernel(gemm)) {
+      return of_kernel(size, kernel_cut_of(gemm).whole, sms);
     }
     return without_copies(size, sms) + memory_bound_time(machine_.accelerator, routing_traffic(experts_, size), sms);
   }
@@ -177,11 +177,10 @@ class Pricer {
     return least;
   }
 
-  /// Returns the time of a kernel whose parts are separate ops. Such a kernel is a bound, so its time is the least over
-  /// ways to cut its rows: uncut, cut evenly into a number of its blocks, or cut anywhere between the shards of the
-  /// ranks.
-  [[nodiscard]] Duration of_kernel(GemmSize size, const Extent& cut, int sms) const {
-    const std::int32_t blocks = cut.blocks;
+  /// Returns the time of a kernel of `blocks` blocks whose parts are separate ops. Such a kernel is a bound, so its
+  /// time is the least over ways to cut its rows, even if its parts are columns: uncut, cut evenly into a number of
+  /// parts that divides its blocks, or cut anywhere between the shards of the ranks.
+  [[nodiscard]] Duration of_kernel(GemmSize size, std::int32_t blocks, int sms) const {
     const std::int64_t rows = size.m;
     const auto time_of = [&](std::int64_t m) {
       size.m = m;
@@ -192,7 +191,7 @@ class Pricer {
     std::vector<Duration> first;  // time of the first 1, 2, ... shards, with the best cuts
     std::vector<Duration> whole;
     for (std::size_t i = 0; i < static_cast<std::size_t>(shards); ++i) {
-      whole.push_back(time_of(rows / shards * static_cast<std::int64_t>(i + 1)));
+      whole.push_back(time_of(std::min(rows, largest_part(rows, shards) * static_cast<std::int64_t>(i + 1))));
       first.push_back(whole.back());
       for (std::size_t j = 0; j < i; ++j) {
         first.back() = std::min(first.back(), first[j] + whole[i - j - 1]);
@@ -201,7 +200,7 @@ class Pricer {
     Duration least = first.back();
     for (std::int32_t parts = 2; parts <= blocks; ++parts) {
       if (blocks % parts == 0) {
-        least = std::min(least, parts * time_of(rows / parts));
+        least = std::min(least, parts * time_of(largest_part(rows, parts)));
       }
     }
     return least;

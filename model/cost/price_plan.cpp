@@ -15,7 +15,7 @@ namespace {
 /// Returns the shape of an op that is a part of a kernel; null for other ops.
 const GemmShape* part_of_kernel(const Program& program, std::size_t op) {
   const auto* gemm = std::get_if<GemmShape>(&program.shapes[program.ops[op].shape]);
-  return gemm != nullptr && gemm->kernel_m.blocks > 0 ? gemm : nullptr;
+  return gemm != nullptr && is_part_of_kernel(*gemm) ? gemm : nullptr;
 }
 
 /// Returns true if the price of this op differs by rank, as for causal attention whose queries have different positions
@@ -62,9 +62,10 @@ KernelParts::KernelParts(const Program& program) : before_(program.ops.size(), 0
   std::vector<std::int32_t> done(program.shapes.size(), 0);
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (const GemmShape* part = part_of_kernel(program, op)) {
-      std::int32_t& rows = done[program.ops[op].shape];
-      before_[op] = rows;
-      rows = (rows + part->m.blocks) % part->kernel_m.blocks;
+      const KernelCut cut = kernel_cut_of(*part);
+      std::int32_t& blocks = done[program.ops[op].shape];
+      before_[op] = blocks;
+      blocks = (blocks + cut.part) % cut.whole;
     }
   }
 }
@@ -74,11 +75,12 @@ Duration KernelParts::share(const Program& program, std::size_t op, Duration who
   if (part == nullptr) {
     return whole;
   }
-  const std::int64_t rows = part->kernel_m.blocks;
-  const auto until = [&](std::int64_t row) {  // whole x row / rows, rounded down, without leaving 64 bits
-    return whole.count() / rows * row + whole.count() % rows * row / rows;
+  const KernelCut cut = kernel_cut_of(*part);
+  const std::int64_t blocks = cut.whole;
+  const auto until = [&](std::int64_t block) {  // whole x block / blocks, rounded down, without leaving 64 bits
+    return whole.count() / blocks * block + whole.count() % blocks * block / blocks;
   };
-  return Duration{until(before_[op] + part->m.blocks) - until(before_[op])};
+  return Duration{until(before_[op] + cut.part) - until(before_[op])};
 }
 
 bool KernelParts::launched(const Program& program, std::size_t op) const {

@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// Divides the time of a kernel among its parts in proportion to their rows, so that the parts add up to exactly that
+/// Divides the time of a kernel among its parts in proportion to their sizes, so that the parts add up to exactly that
 /// time.
 class KernelParts {
  public:
@@ -30,7 +30,7 @@ class KernelParts {
   static bool is_part(const Program& program, std::size_t op);
 
  private:
-  std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
+  std::vector<std::int32_t> before_;  // by op: blocks of its kernel in the parts before it
 };
 
 /// Returns true if the op is on a lane of kind kernel.

@@ -13,7 +13,7 @@ Bytes load(const Sizes& sizes, Extent rows, Extent columns, DType wire) {
 
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes) {
   return {.m = sizes.elements(gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m),
-          .n = sizes.elements(gemm.n),
+          .n = sizes.elements(gemm.kernel_n.blocks == 0 ? gemm.n : gemm.kernel_n),
           .k = sizes.elements(gemm.k),
           .dtype = gemm.dtype,
           .out = gemm.out,

@@ -2,6 +2,7 @@
 // Sizes of a program's shapes at a point, in the form that the cost model needs.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "model/cost/attention.h"
@@ -14,6 +15,11 @@ namespace commfuse {
 /// Returns the size of a GEMM; for a part of a kernel, the size of the whole kernel. `run` stays zero. The activations
 /// count as having the GEMM's dtype already, so they are not converted.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
+
+/// Returns the largest of `parts` parts of `rows` rows that differ by at most one row.
+constexpr std::int64_t largest_part(std::int64_t rows, std::int64_t parts) {
+  return rows / parts + (rows % parts == 0 ? 0 : 1);
+}
 
 /// Returns the size with factors of another dtype, if one is given. The activations are converted to this dtype; the
 /// output keeps its own.

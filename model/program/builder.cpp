@@ -217,7 +217,8 @@ OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const 
   const auto [b_rows, n] = oriented({b.rows, b.columns}, spec.transpose_b);
   check(b_rows == k, "the rows of b are the columns of a");
   check(out.rows == m && out.columns == n, "the output of a product is a's rows by b's columns");
-  check(spec.kernel_rows == 0 || spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
+  check(spec.kernel_rows % m.blocks == 0 && spec.kernel_columns % n.blocks == 0, "a kernel has equal parts");
+  check(spec.kernel_rows == 0 || spec.kernel_columns == 0, "a kernel is cut by rows or by columns, not by both");
   const DType dtype = b.dtype == DType::fp8 ? b.dtype : a.dtype;
   const GemmShape shape{.m = m,
                         .n = n,
@@ -226,6 +227,7 @@ OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const 
                         .dtype = dtype,
                         .accumulator = spec.accumulator,
                         .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows},
+                        .kernel_n = spec.kernel_columns == 0 ? Extent{} : Extent{n.dimension, spec.kernel_columns},
                         .transpose_a = spec.transpose_a,
                         .transpose_b = spec.transpose_b,
                         .out = out.dtype == dtype ? std::nullopt : std::optional(out.dtype)};
@@ -392,7 +394,7 @@ OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
 
 void ProgramBuilder::unfused(const Shape& shape) {
   const auto* gemm = std::get_if<GemmShape>(&shape);
-  check(gemm == nullptr || gemm->kernel_m.blocks == 0, "an unfused GEMM is not part of a larger kernel");
+  check(gemm == nullptr || !is_part_of_kernel(*gemm), "an unfused GEMM is not part of a larger kernel");
   program_.unfused.push_back(shape);
 }
 
@@ -412,6 +414,10 @@ Region ProgramBuilder::whole(BufferId id) const {
 
 Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const {
   return {id, row, 0, rows, buffer_of(id).columns.blocks};
+}
+
+Region ProgramBuilder::column_of(BufferId id, Index column) const {
+  return {id, 0, column, buffer_of(id).rows.blocks, 1};
 }
 
 Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) {

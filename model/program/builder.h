@@ -36,7 +36,9 @@ struct GemmSpec {
   Waits waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
-  std::int32_t kernel_rows = 0;  // block rows of the kernel of which this GEMM is a part; 0: its own kernel
+  // Block rows, or block columns, of the kernel of which this GEMM is a part; both 0: its own kernel.
+  std::int32_t kernel_rows = 0;
+  std::int32_t kernel_columns = 0;
   bool transpose_a = false;
   bool transpose_b = false;
 };
@@ -139,6 +141,8 @@ class ProgramBuilder {
   [[nodiscard]] Region whole(BufferId id) const;
   /// Returns `rows` block rows of a buffer starting at `row`, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
+  /// Returns one block column of a buffer, over all its rows.
+  [[nodiscard]] Region column_of(BufferId id, Index column) const;
 
   /// Reserves memory for about this many ops.
   void reserve_ops(std::int64_t ops);

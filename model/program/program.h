@@ -140,19 +140,37 @@ enum class Purpose : std::uint8_t {
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
 /// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A transposed factor is stored in memory as k x m (a) or n x k
-/// (b). The GEMM may be one of several equal parts of one kernel of `kernel_m` rows, which follow one another in
-/// program order: then it takes its share of that kernel's time, and only the first part is launched.
+/// (b). The GEMM may be one of several equal parts of one kernel of `kernel_m` rows or `kernel_n` columns, which follow
+/// one another in program order: then it takes its share of that kernel's time, and only the first part is launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
   DType dtype = DType::bf16;  // dtype in which the factors are multiplied: fp8 if one is fp8, otherwise a's
   DType accumulator = DType::fp32;
-  Extent kernel_m;  // a multiple of m; 0 blocks: the GEMM is a separate kernel
+  Extent kernel_m;  // a multiple of m; 0 blocks: the kernel has m rows
+  Extent kernel_n;  // a multiple of n; 0 blocks: the kernel has n columns; a kernel is cut in one direction at most
   bool transpose_a = false;
   bool transpose_b = false;
   std::optional<DType> out;  // dtype of the output, if it differs from the factors: fp32 gradients
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
+
+/// Blocks of a part and of its whole kernel, in the direction in which the kernel is cut.
+struct KernelCut {
+  std::int32_t part = 0;
+  std::int32_t whole = 0;
+};
+
+/// Returns how the kernel of this GEMM is cut; no blocks if the GEMM is a separate kernel.
+constexpr KernelCut kernel_cut_of(const GemmShape& gemm) {
+  if (gemm.kernel_n.blocks > 0) {
+    return {gemm.n.blocks, gemm.kernel_n.blocks};
+  }
+  return gemm.kernel_m.blocks > 0 ? KernelCut{gemm.m.blocks, gemm.kernel_m.blocks} : KernelCut{};
+}
+
+/// Returns true if the GEMM is a part of a larger kernel.
+constexpr bool is_part_of_kernel(const GemmShape& gemm) { return kernel_cut_of(gemm).whole > 0; }
 
 /// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
 /// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +

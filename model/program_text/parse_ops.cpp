@@ -25,7 +25,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
   const auto add = [&](std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); };
   switch (kind) {
     case OpKind::gemm:
-      add({"accumulate", "accumulator", "transpose_a", "transpose_b", "kernel_m", "a", "b", "out"});
+      add({"accumulate", "accumulator", "transpose_a", "transpose_b", "kernel_m", "kernel_n", "a", "b", "out"});
       break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
     case OpKind::exchange: add({"axis", "shift", "wire", "protocol", "send", "receive", "credit"}); break;
@@ -109,7 +109,13 @@ class OpReader {
     require_equal(*fields.find("out"), out.side("out", false), a.side("a", spec.transpose_a));
     require_equal(*fields.find("out"), out.side("out", true), b.side("b", !spec.transpose_b));
     if (const Node* kernel = fields.find("kernel_m")) {
-      spec.kernel_rows = kernel_rows(*kernel, out.rows);
+      spec.kernel_rows = kernel_blocks(*kernel, "rows", out.rows);
+    }
+    if (const Node* kernel = fields.find("kernel_n")) {
+      if (spec.kernel_rows > 0) {
+        throw Wrong{kernel->place, "a kernel is cut by rows or by columns, not by both; remove kernel_m or kernel_n"};
+      }
+      spec.kernel_columns = kernel_blocks(*kernel, "columns", out.columns);
     }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.gemm(spec); });
@@ -337,15 +343,15 @@ class OpReader {
     return named(fields.at("axis", around_.mesh.axes.front().name), axes_, "axes");
   }
 
-  /// Reads "tokens*8", a multiple of the GEMM's own rows.
-  [[nodiscard]] std::int32_t kernel_rows(const Node& node, Extent rows) const {
+  /// Reads "tokens*8", a multiple of the GEMM's own rows or columns.
+  [[nodiscard]] std::int32_t kernel_blocks(const Node& node, std::string_view side, Extent part) const {
     const Extent kernel = text_of(node, [&](std::string_view text) { return parse_extent(text, dimension_names_); });
-    if (kernel.dimension != rows.dimension || kernel.blocks % rows.blocks != 0) {
+    if (kernel.dimension != part.dimension || kernel.blocks % part.blocks != 0) {
       throw Wrong{
           node.place,
           fmt::format(
-              "the whole kernel has rows {}, but this part of it has rows {}; make the whole a multiple of the part",
-              in_words(kernel, dimensions_), in_words(rows, dimensions_))};
+              "the whole kernel has {0} {1}, but this part of it has {0} {2}; make the whole a multiple of the part",
+              side, in_words(kernel, dimensions_), in_words(part, dimensions_))};
     }
     return kernel.blocks;
   }

@@ -100,9 +100,10 @@ void write_contents(const Program& program, const char* key, const std::vector<C
 /// Returns the keys that a gemm has only for unusual values.
 std::string gemm_text(const Program& program, const GemmShape& gemm) {
   return fmt::format(
-      "{}{}{}{}", transposes_text(gemm), gemm.accumulate ? ", accumulate: true" : "",
+      "{}{}{}{}{}", transposes_text(gemm), gemm.accumulate ? ", accumulate: true" : "",
       gemm.accumulator == DType::fp32 ? std::string{} : fmt::format(", accumulator: {}", name_of(gemm.accumulator)),
-      gemm.kernel_m.blocks == 0 ? std::string{} : fmt::format(", kernel_m: {}", extent_text(program, gemm.kernel_m)));
+      gemm.kernel_m.blocks == 0 ? std::string{} : fmt::format(", kernel_m: {}", extent_text(program, gemm.kernel_m)),
+      gemm.kernel_n.blocks == 0 ? std::string{} : fmt::format(", kernel_n: {}", extent_text(program, gemm.kernel_n)));
 }
 
 /// Returns the keys that only this kind of op has.

@@ -332,12 +332,9 @@ class Bounds {
   /// Returns nullopt if no operands can fit the shape.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      const Extent kernel = gemm->kernel_m;
-      const bool part = kernel.blocks > 0 && kernel.dimension == gemm->m.dimension && gemm->m.blocks >= 1 &&
-                        kernel.blocks % gemm->m.blocks == 0;
       const Extents a = gemm->transpose_a ? Extents{gemm->k, gemm->m} : Extents{gemm->m, gemm->k};
       const Extents b = gemm->transpose_b ? Extents{gemm->n, gemm->k} : Extents{gemm->k, gemm->n};
-      return part || kernel == Extent{} ? std::optional(Wanted{2, a, b, 1, {gemm->m, gemm->n}}) : std::nullopt;
+      return has_valid_kernel(*gemm) ? std::optional(Wanted{2, a, b, 1, {gemm->m, gemm->n}}) : std::nullopt;
     }
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       return expected(*elementwise);
@@ -354,6 +351,17 @@ class Bounds {
                   {attention.keys, attention.qkv},
                   1,
                   {attention.queries, attention.columns}};
+  }
+  /// Returns true if the GEMM is a separate kernel, or one of equal parts of a kernel that is cut in one direction.
+  [[nodiscard]] static bool has_valid_kernel(const GemmShape& gemm) {
+    const auto is_multiple = [](Extent kernel, Extent part) {
+      return kernel.blocks > 0 && kernel.dimension == part.dimension && part.blocks >= 1 &&
+             kernel.blocks % part.blocks == 0;
+    };
+    const bool cuts_rows = gemm.kernel_m != Extent{};
+    const bool cuts_columns = gemm.kernel_n != Extent{};
+    return !(cuts_rows && cuts_columns) && (!cuts_rows || is_multiple(gemm.kernel_m, gemm.m)) &&
+           (!cuts_columns || is_multiple(gemm.kernel_n, gemm.n));
   }
   [[nodiscard]] static std::optional<Wanted> expected(const ExchangeShape& shape) {
     const Extents half{shape.rows, shape.columns};

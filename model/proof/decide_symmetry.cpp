@@ -279,8 +279,8 @@ class Symmetry::Decision {
   static Side along_n(Operand b, bool transposed) { return transposed ? rows(b) : columns(b); }
 
   bool multiplies(const Op& op, const GemmShape& shape) {
-    [[maybe_unused]] const auto& [m, n, k, accumulate, dtype, accumulator, kernel_m, transpose_a, transpose_b, out] =
-        shape;
+    [[maybe_unused]] const auto& [m, n, k, accumulate, dtype, accumulator, kernel_m, kernel_n, transpose_a, transpose_b,
+                                  out] = shape;
     const Operand a = input(op, 0);
     const Operand b = input(op, 1);
     return tied(along_m(a, transpose_a), rows(output(op))) && tied(along_n(b, transpose_b), columns(output(op))) &&

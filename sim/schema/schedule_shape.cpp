@@ -112,6 +112,7 @@ Shape any_op() {
                    flag("transpose_a"),
                    flag("transpose_b"),
                    optional({"kernel_m", extent(), "Rows of the kernel of which this op is a part"}),
+                   optional({"kernel_n", extent(), "Columns of the kernel, if its parts are columns"}),
                    {"a", operand()},
                    {"b", operand()},
                    {"out", operand()}}),

@@ -54,7 +54,7 @@ class Sampled {
       : program_(program), sizes_(sizes), spans_(spans) {}
 
   std::optional<MicroBenchmark> operator()(const GemmShape& shape) const {
-    if (shape.accumulate || shape.kernel_m.blocks > 0) {
+    if (shape.accumulate || is_part_of_kernel(shape)) {
       return std::nullopt;
     }
     const GemmSize size = gemm_size(shape, sizes_);

@@ -174,6 +174,34 @@ TEST(Builder, AGemmOfTransposedFactorsTakesItsOutputsDtypeFromTheBuffer) {
             (GemmShape{.m = {bench.tokens, 1}, .n = {bench.hidden, 1}, .k = {bench.ffn, 2}, .transpose_b = true}));
 }
 
+TEST(Builder, APartOfAKernelNamesItsRowsOrItsColumns) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  builder.gemm({.a = {builder.rows_of(bench.x, 0)},
+                .b = {builder.whole(bench.w)},
+                .out = {builder.rows_of(bench.y, 0)},
+                .kernel_rows = 4});
+  builder.gemm({.a = {builder.whole(bench.x)},
+                .b = {builder.column_of(bench.w, 1)},
+                .out = {builder.column_of(bench.y, 1)},
+                .kernel_columns = 2});
+  EXPECT_EQ(builder.column_of(bench.y, 1), (Region{bench.y, 0, 1, 4, 1}));
+  const Program program = std::move(bench.builder).build();
+  const auto& rows = std::get<GemmShape>(program.shapes[0]);
+  const auto& columns = std::get<GemmShape>(program.shapes[1]);
+  EXPECT_EQ(
+      rows,
+      (GemmShape{.m = {bench.tokens, 1}, .n = {bench.ffn, 2}, .k = {bench.hidden, 1}, .kernel_m = {bench.tokens, 4}}));
+  EXPECT_EQ(
+      columns,
+      (GemmShape{.m = {bench.tokens, 4}, .n = {bench.ffn, 1}, .k = {bench.hidden, 1}, .kernel_n = {bench.ffn, 2}}));
+  EXPECT_EQ(kernel_cut_of(rows).part, 1);
+  EXPECT_EQ(kernel_cut_of(rows).whole, 4);
+  EXPECT_EQ(kernel_cut_of(columns).part, 1);
+  EXPECT_EQ(kernel_cut_of(columns).whole, 2);
+  EXPECT_FALSE(is_part_of_kernel(GemmShape{.m = {bench.tokens, 4}, .n = {bench.ffn, 2}, .k = {bench.hidden, 1}}));
+}
+
 TEST(Builder, FindsADimensionByName) {
   Bench bench;
   EXPECT_EQ(bench.builder.dimension("hidden", 1), bench.hidden);
@@ -197,6 +225,11 @@ TEST(BuilderDeathTest, RefusesProgrammingErrors) {
   EXPECT_DEATH(builder.gemm({.a = x, .b = x, .out = x}), "the rows of b are the columns of a");
   EXPECT_DEATH(builder.gemm({.a = x, .b = {builder.whole(bench.w)}, .out = x, .transpose_a = true}),
                "the rows of b are the columns of a");
+  GemmSpec part{.a = x, .b = {builder.whole(bench.w)}, .out = {builder.whole(bench.y)}, .kernel_columns = 3};
+  EXPECT_DEATH(builder.gemm(part), "a kernel has equal parts");
+  part.kernel_columns = 4;
+  part.kernel_rows = 8;
+  EXPECT_DEATH(builder.gemm(part), "a kernel is cut by rows or by columns, not by both");
   EXPECT_DEATH(builder.exchange({}), "an exchange sends or receives");
   EXPECT_DEATH(builder.exchange({.send = x, .receive = row}), "both halves of an exchange carry the same extents");
   EXPECT_DEATH(builder.collective({.kind = CollectiveKind::all_gather, .in = x, .out = x}),

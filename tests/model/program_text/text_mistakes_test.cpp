@@ -370,10 +370,15 @@ TEST(ScheduleTextMistakes, AreFoundInGemms) {
        "ring.yaml:24:35: 'yes' is neither true nor false; write true or false"},
       {"op: gemm,", "op: gemm, shift: 1,",
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
-       "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
+       "accumulator, transpose_a, transpose_b, kernel_m, kernel_n, a, b, out"},
       {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
        "ring.yaml:24:33: the whole kernel has rows hidden*4, but this part of it has rows tokens*1; make the whole a "
        "multiple of the part"},
+      {"op: gemm,", "op: gemm, kernel_n: tokens*4,",
+       "ring.yaml:24:33: the whole kernel has columns tokens*4, but this part of it has columns ffn*1; make the whole "
+       "a multiple of the part"},
+      {"op: gemm,", "op: gemm, kernel_m: tokens*4, kernel_n: ffn*4,",
+       "ring.yaml:24:53: a kernel is cut by rows or by columns, not by both; remove kernel_m or kernel_n"},
       {"op: gemm,", "op: gemm, transpose_a: true,",
        "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: true,",

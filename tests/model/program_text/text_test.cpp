@@ -194,6 +194,10 @@ class Zoo {
                           .out = {builder_.whole(x_)},
                           .waits = {OpId{1}, OpId{0}}});
     builder_.elementwise({.function = Function::zero, .out = {region}});
+    builder_.gemm({.a = {builder_.whole(x_)},
+                   .b = {builder_.column_of(w_, along(mesh(), 0))},
+                   .out = {builder_.column_of(y_, along(mesh(), 0))},
+                   .kernel_columns = 4});
   }
 
   void exchanges() {
@@ -273,6 +277,8 @@ TEST(ScheduleText, ShowsOnlyUnusualValues) {
                R"(out: "w_1.B"})"));
   EXPECT_TRUE(contains(R"({id: 2, op: gemm, lane: compute, transpose_b: true, accumulate: true, a: "true[3 +: 2]", )"
                        R"(b: "w_1.B", out: "x[0 +: 2]"})"));
+  EXPECT_TRUE(contains(R"({id: 6, op: gemm, lane: compute, kernel_n: ffn*4, a: "x", b: "w_1.B[0 +: 2, node]", )"
+                       R"(out: "true[0 +: 8, node]"})"));
 }
 
 TEST(ScheduleText, NamesThatYamlWouldReadAsEmptyAreQuoted) {

@@ -887,6 +887,22 @@ TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {
   EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
 }
 
+TEST(CheckProgram, FindsAKernelThatItsPartsDoNotFill) {
+  Gradient gradient;
+  gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
+  const Extent two_rows{gradient.hidden.dimension, 2};
+  const Extent two_columns{gradient.ffn.dimension, 2};
+  Program program = gradient.build();
+  auto& shape = std::get<GemmShape>(program.shapes[0]);
+  shape.kernel_n = two_columns;
+  EXPECT_EQ(findings_of(program), Sentences{});
+  shape.kernel_m = two_rows;  // cut in both directions
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
+  shape.kernel_m = {};
+  shape.kernel_n = two_rows;  // blocks of another dimension
+  EXPECT_EQ(findings_of(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
+}
+
 TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   Gradient gradient;
   Program program = gradient.build();
