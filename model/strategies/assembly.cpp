@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/strategies/assembly.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/strategies/scope.h"
 
 namespace commfuse {
+
+namespace {
+
+/// Returns the number of equal parts into which the program cuts all tokens.
+std::int32_t token_cuts(const Operation& operation, const Strategy& strategy, std::int32_t ranks, std::int32_t cuts) {
+  const bool has_all_reduce = std::ranges::any_of(
+      operation.stages, [](const OperationStage& stage) { return stage.kind == SiteKind::gemm_ar; });
+  if (has_all_reduce && strategy.gemm_ar_cuts_columns) {
+    return 1;
+  }
+  return is_data_parallel(operation) ? ranks : ranks * cuts;
+}
+
+}  // namespace
 
 Assembly::Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
                    const Strategy& strategy, const StrategyOptions& options)
@@ -16,7 +31,7 @@ Assembly::Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, co
       axes_(axes),
       ranks_(axes.ranks(mesh)),
       cuts_(cuts_of(strategy, kinds_of(operation), options)),
-      order_{.cuts = is_data_parallel(operation) ? ranks_ : ranks_ * cuts_,
+      order_{.cuts = token_cuts(operation, strategy, ranks_, cuts_),
              .zigzag = options.attention == AttentionCut::zigzag},
       tokens_{builder_.dimension("tokens", order_.blocks()), order_.blocks()} {}
 

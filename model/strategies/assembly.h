@@ -64,8 +64,12 @@ class Assembly {
     Index row, column;               // start of the part in the tensor
   };
   Value given(const Given& given);
-  /// Adds a GEMM whose weight is cut by rows, and whose sums the generator brings into `held` rows.
-  void add_row_parallel(const OperationStage& stage, Generator generator, Extent held, BufferRole role);
+  /// Extents of the sums that a rank ends with.
+  struct HeldSums {
+    Extent rows, columns;
+  };
+  /// Adds a GEMM whose weight is cut by rows, and whose sums the generator brings into a buffer of these extents.
+  void add_row_parallel(const OperationStage& stage, Generator generator, const HeldSums& held, BufferRole role);
   /// Returns x^T dy in a new buffer.
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
   /// Makes the current value the output of the program, with rows and columns as for begin_with.

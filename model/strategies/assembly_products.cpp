@@ -40,8 +40,8 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   }
 }
 
-void Assembly::add_row_parallel(const OperationStage& stage, Generator generator, Extent held, BufferRole role) {
-  const Extent hidden{builder_.dimension(stage.columns, 1), 1};
+void Assembly::add_row_parallel(const OperationStage& stage, Generator generator, const HeldSums& held,
+                                BufferRole role) {
   const DimensionId contraction = builder_.dimension(stage.contraction, ranks_);
   const Extent own_share{contraction, 1};
   if (made_.tensor == no_tensor) {
@@ -49,22 +49,22 @@ void Assembly::add_row_parallel(const OperationStage& stage, Generator generator
                 builder_.buffer("x", BufferRole::input, tokens_, own_share, options_.dtype)},
                0, own_place());
   }
-  const TensorId w = builder_.input_tensor(stage.name + ".weight", {contraction, ranks_}, hidden, options_.dtype);
+  const TensorId w = builder_.input_tensor(stage.name + ".weight", {contraction, ranks_}, held.columns, options_.dtype);
   const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w, {.dtype = sums()});
   const BufferId weight =
-      builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, hidden, options_.dtype);
-  const BufferId output = builder_.buffer(stage.name, role, held, hidden, sums());
+      builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, held.columns, options_.dtype);
+  const BufferId output = builder_.buffer(stage.name, role, held.rows, held.columns, sums());
   builder_.initially(builder_.whole(weight), w, own_place(), 0);
   done_ = generator(site(stage, made_.buffer, weight, output), options_);
-  unfused_sum({.m = tokens_, .n = hidden, .k = own_share, .dtype = options_.dtype});
+  unfused_sum({.m = tokens_, .n = held.columns, .k = own_share, .dtype = options_.dtype});
   made_ = {y, output};
 }
 
 void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
   const bool ends_here = last && !stage.residual;
-  add_row_parallel(stage, strategy_.gemm_rs, shard(), ends_here ? BufferRole::output : BufferRole::scratch);
+  const Extent hidden{builder_.dimension(stage.columns, 1), 1};
+  add_row_parallel(stage, strategy_.gemm_rs, {shard(), hidden}, ends_here ? BufferRole::output : BufferRole::scratch);
   if (stage.residual) {
-    const Extent hidden = builder_.buffer_of(made_.buffer).columns;
     map({.function = Function::residual, .name = stage.name + ".residual"}, {made_, stream_}, hidden, last);
     stream_ = made_;
   }
@@ -74,7 +74,9 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
 }
 
 void Assembly::add_gemm_ar(const OperationStage& stage, bool last) {
-  add_row_parallel(stage, strategy_.gemm_ar, tokens_, last ? BufferRole::output : BufferRole::scratch);
+  const std::int32_t blocks = strategy_.gemm_ar_cuts_columns ? ranks_ * cuts_ : 1;
+  const Extent columns{builder_.dimension(stage.columns, blocks), blocks};
+  add_row_parallel(stage, strategy_.gemm_ar, {tokens_, columns}, last ? BufferRole::output : BufferRole::scratch);
   if (last) {
     end_with(0, 0);
   }

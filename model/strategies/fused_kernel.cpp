@@ -3,7 +3,8 @@
 // tiles are loaded from, or stored to, other ranks while it runs. No implementation reaches this bound. Slicing costs
 // the GEMM nothing: every part takes its share of the whole kernel's time. The kernel's data move directly to their
 // destination at the highest rate, without launch, latency or SMs, and sums take no time. 4 ranks, seen from rank r;
-// each shard consists of m blocks (sub_slices) that move and are multiplied one by one:
+// each shard consists of m blocks (sub_slices) that move and are multiplied one by one. Shards are rows, except in a
+// gemm_ar, where they are columns of the sums, so that any number of tokens can be cut:
 //
 //   ag_gemm   compute  |x[r]    :x[r-1]  :x[r-2]  :x[r-3] |
 //             kernel   |-> r+1  |-> r+2  |-> r+3  |
@@ -16,7 +17,7 @@
 //
 // With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
 // and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete
-// sums of one block move under the next one; those of the last block stay exposed after the GEMM.
+// sums of one block move under the next one; those of the last block stay exposed after the GEMM. There m matters most.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"
@@ -70,14 +71,29 @@ Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions&) {
   return partials_to_owners(stage, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
 }
 
-/// Passes blocks on in the order in which all ranks complete them: block 0 of every shard, then block 1, and so on.
+/// Multiplies all tokens by one block of the weight's columns after another. One rank sums nothing.
+Done multiply_by_columns(const Stage& stage) {
+  ProgramBuilder& builder = stage.builder;
+  OpId computed{};
+  for (std::int32_t block = 0; block < stage.cuts; ++block) {
+    computed = builder.gemm({.a = {builder.whole(stage.input)},
+                             .b = {builder.column_of(stage.weight, block)},
+                             .out = {builder.column_of(stage.output, block)},
+                             .waits = block == 0 ? stage.ready : std::vector<OpId>{},
+                             .kernel_columns = stage.cuts});
+  }
+  return {computed};
+}
+
+/// Passes blocks on in the order in which all ranks complete them: block 0 of every shard, then block 1, and so on. A
+/// block is all tokens of some columns. The blocks of partial sums lie one after another, so each is contiguous.
 class FusedAllReduce {
  public:
   explicit FusedAllReduce(const Stage& stage)
       : stage_(stage),
         builder_(stage.builder),
-        partial_(stage.scratch("partial", stage.ranks * stage.cuts, stage.output)),
-        received_(stage.scratch("received", (stage.ranks - 1) * stage.cuts, stage.output)) {}
+        partial_(blocks("partial", stage.ranks * stage.cuts)),
+        received_(blocks("received", (stage.ranks - 1) * stage.cuts)) {}
 
   Done run() {
     for (std::int32_t block = 0; block < stage_.cuts; ++block) {
@@ -91,18 +107,24 @@ class FusedAllReduce {
   }
 
  private:
-  [[nodiscard]] Region own_rows(std::int32_t block) const {
-    return builder_.rows_of(stage_.output, stage_.shard(0) + block);
+  /// Adds a buffer of this many blocks.
+  [[nodiscard]] BufferId blocks(const std::string& what, std::int32_t count) const {
+    const Buffer& sums = builder_.buffer_of(stage_.output);
+    return stage_.scratch(what, count, {sums.columns.dimension, 1}, sums.dtype);
+  }
+  /// Returns a block of the output, of the shard that is `steps` ahead.
+  [[nodiscard]] Region sum_of(std::int32_t steps, std::int32_t block) const {
+    return builder_.column_of(stage_.output, stage_.shard(steps) + block);
   }
 
   /// Computes this rank's part of a block for the rank `step` + 1 ahead, and sends it there; the own shard is last.
   void multiply(std::int32_t step, std::int32_t block) {
     const Region part = builder_.rows_of(partial_, step * stage_.cuts + block);
-    computed_ = builder_.gemm({.a = {builder_.rows_of(stage_.input, stage_.shard(step + 1) + block)},
-                               .b = {builder_.whole(stage_.weight)},
+    computed_ = builder_.gemm({.a = {builder_.whole(stage_.input)},
+                               .b = {builder_.column_of(stage_.weight, stage_.shard(step + 1) + block)},
                                .out = {part},
                                .waits = step + block == 0 ? stage_.ready : std::vector<OpId>{},
-                               .kernel_rows = stage_.ranks * stage_.cuts});
+                               .kernel_columns = stage_.ranks * stage_.cuts});
     if (step + 1 < stage_.ranks) {
       builder_.exchange({.lane = in_kernel,
                          .axis = stage_.axis,
@@ -122,7 +144,7 @@ class FusedAllReduce {
     builder_.elementwise({.lane = in_kernel,
                           .function = Function::add,
                           .inputs = parts,
-                          .out = {own_rows(block)},
+                          .out = {sum_of(0, block)},
                           .waits = {computed_}});
   }
 
@@ -131,8 +153,8 @@ class FusedAllReduce {
       last_ = builder_.exchange({.lane = in_kernel,
                                  .axis = stage_.axis,
                                  .shift = step,
-                                 .send = {own_rows(block)},
-                                 .receive = {builder_.rows_of(stage_.output, stage_.shard(-step) + block)},
+                                 .send = {sum_of(0, block)},
+                                 .receive = {sum_of(-step, block)},
                                  .wire = builder_.buffer_of(stage_.output).dtype});
     }
   }
@@ -145,8 +167,8 @@ class FusedAllReduce {
   OpId last_{};
 };
 
-Done fused_kernel_gemm_ar(const Stage& stage, const StrategyOptions& options) {
-  return stage.ranks == 1 ? fused_kernel_gemm_rs(stage, options) : FusedAllReduce(stage).run();
+Done fused_kernel_gemm_ar(const Stage& stage, const StrategyOptions&) {
+  return stage.ranks == 1 ? multiply_by_columns(stage) : FusedAllReduce(stage).run();
 }
 
 std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }
@@ -169,6 +191,7 @@ constexpr Strategy fused_kernel_strategy{
     .bound = true,
     .uses = {Option::sub_slices},
     .cuts = sub_slices,
+    .gemm_ar_cuts_columns = true,
     .ag_gemm = fused_kernel_ag_gemm,
     .gemm_rs = fused_kernel_gemm_rs,
     .gemm_ar = fused_kernel_gemm_ar,

@@ -34,7 +34,8 @@ struct ShardAxes {
 /// Adds the op that computes rows of a stage's input, when another op needs them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
 
-/// The buffers of one site. Rows are tokens; one rank's shard consists of `cuts` cuts.
+/// The buffers of one site. Rows are tokens; one rank's shard consists of `cuts` cuts. At a gemm_ar site of a strategy
+/// with gemm_ar_cuts_columns, the tokens are one block, and shards and cuts are columns of the weight and the output.
 ///
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
@@ -90,7 +91,8 @@ struct Stage {
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
   /// Adds a GEMM of rows of the input, after the attention core that computes them if there is one.
   OpId multiply(const GemmSpec& spec) const;
-  /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` ahead.
+  /// Returns the first row, in a buffer of all tokens, of the shard that is `steps` ahead; the first column where
+  /// shards are columns.
   [[nodiscard]] Index shard(const RingSteps& steps) const;
   [[nodiscard]] Index shard(std::int32_t steps) const { return shard(RingSteps{.inner = steps}); }
 };

@@ -27,6 +27,7 @@ struct Strategy {
   std::span<const DescribedOption> own_options{};  // the options that only this strategy has, described in its file
   /// Number of blocks into which one rank's shard of tokens is cut.
   std::int32_t (*cuts)(const StrategyOptions&);
+  bool gemm_ar_cuts_columns = false;  // at a gemm_ar site, the cuts are columns of the sums instead of tokens
   /// Generators by kind of site; nullptr if the strategy has no schedule. At an attention site, the options state how
   /// its core is cut, if the strategy uses Option::attention.
   Generator ag_gemm = nullptr;

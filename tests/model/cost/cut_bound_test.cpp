@@ -54,7 +54,7 @@ constexpr StrategyOptions direct_options{.form = Form::direct};
 TEST(CutBound, CountsSumsInTheSwitchOfAnAllReduceInAKernel) {
   const Program program = generate(operation_of(Scope::down_ar, false), 8, fused_kernel_strategy, {});
   const Sizes sizes = bind_sizes(
-      program, quantities_of({.hidden = 500, .ffn = 512, .heads = 1, .kv_heads = 1, .head_dim = 500}, {.seq = 8000}));
+      program, quantities_of({.hidden = 1000, .ffn = 512, .heads = 1, .kv_heads = 1, .head_dim = 500}, {.seq = 4000}));
   Machine machine = one_switch(8);
   EXPECT_DOUBLE_EQ(CutBound(program, machine).at(program, sizes).seconds, 14e6 / 100e9);
   NcclKernels kernels;

@@ -99,11 +99,13 @@ TEST(DrawKeys, NoTwoKernelsOfAProgramShareADraw) {
 }
 
 TEST(DrawKeys, ThePartsOfAKernelShareItsDrawAndStallOnce) {
-  const std::vector<DrawKey> parts = Keyed("fused_kernel", Scope::gate_up).of(Purpose::essential);
-  ASSERT_GT(parts.size(), 1U);
-  EXPECT_TRUE(parts.front().can_stall);
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    EXPECT_EQ(parts[i], (DrawKey{.step = 0, .purpose = 0, .can_stall = false}));
+  for (const Scope scope : {Scope::gate_up, Scope::down_ar}) {  // cut by rows, and by columns
+    const std::vector<DrawKey> parts = Keyed("fused_kernel", scope).of(Purpose::essential);
+    ASSERT_GT(parts.size(), 1U);
+    EXPECT_TRUE(parts.front().can_stall);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      EXPECT_EQ(parts[i], (DrawKey{.step = 0, .purpose = 0, .can_stall = false}));
+    }
   }
 }
 

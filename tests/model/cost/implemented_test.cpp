@@ -22,11 +22,12 @@ using namespace std::chrono_literals;
 
 /// A GEMM of 4096 x 8192 x 28672 over ranks of an H100 node, as one kernel whose shards are sent in one piece.
 struct Kernel {
-  explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy, int ranks = 8)
+  explicit Kernel(Scope scope, const Strategy& strategy = fused_kernel_strategy, int ranks = 8,
+                  std::int64_t tokens = 4096)
       : program(generate(operation_of(scope, false), ranks, strategy, {.sub_slices = 1})),
         meetings(meetings_of(program, Order(program, 0))),
-        sizes(bind_sizes(program,
-                         quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = 4096}, ranks))) {}
+        sizes(bind_sizes(
+            program, quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.batch = 1, .seq = tokens}, ranks))) {}
 
   [[nodiscard]] Costs costs(const ImplementedSites* sites, Launch launch = Launch::stream) const {
     PriceOptions options{.interference = Interference::none, .launch = launch};
@@ -128,6 +129,25 @@ TEST(Implemented, AnAllReduceInTheSwitchCrossesALinkOncePerDirection) {
     sites.gemm_ar.per_step.value = 2us;
     EXPECT_NEAR(moving(), whole_us * (ranks + 1) / ranks + 2.0 * static_cast<double>(transfers), 1e-3);
   }
+}
+
+TEST(Implemented, AKernelPaysForCutsIntoShardsOfRowsEvenIfItsPartsAreColumns) {
+  ImplementedSites sites;
+  sites.gemm_rs.cut_cost.value = sites.gemm_ar.cut_cost.value = 1.0;
+  const auto gemms_of = [&](const Kernel& kernel) {
+    const Costs costs = kernel.costs(&sites);
+    Duration sum{};
+    for (const std::size_t op : kernel.of_kind(OpKind::gemm)) {
+      sum += costs.duration[op];
+    }
+    return to_microseconds(sum);
+  };
+  const Kernel rows(Scope::down);
+  const double whole_us = gemms_of(rows);
+  EXPECT_GT(whole_us, to_microseconds(rows.costs(nullptr).compute));
+  EXPECT_DOUBLE_EQ(gemms_of(Kernel(Scope::down_ar)), whole_us);
+  // Eight GEMMs of 512 rows less one eighth of a row each.
+  EXPECT_NEAR(gemms_of(Kernel(Scope::down_ar, fused_kernel_strategy, 8, 4095)), whole_us, 1e-3 * whole_us);
 }
 
 TEST(Implemented, EagerPythonIssuesEveryOpAndItsOwnCalls) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "model/config/catalogue.h"
 #include "model/cost/attention.h"
@@ -12,6 +13,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/strategies/scope.h"
+#include "model/workload/bare_mlp.h"
 #include "tests/shipped.h"
 
 namespace commfuse {
@@ -160,7 +162,7 @@ TEST(Price, CopyEnginesTakeNoSmsFromGemms) {
 TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
   Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
   h100.accelerator = by_formula_alone(h100.accelerator);
-  for (const Scope scope : {Scope::gate_up, Scope::down}) {
+  for (const Scope scope : {Scope::gate_up, Scope::down, Scope::down_ar}) {
     for (const std::int32_t ranks : {1, 2, 4, 8}) {
       const Priced priced(scope, ranks, "fused_kernel", h100);
       Duration together{};
@@ -177,6 +179,28 @@ TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
       EXPECT_LE(longest - shortest, Duration{1});
     }
   }
+}
+
+// Whole, a GEMM of 512 rows leaves much of its last wave of tiles on an A100 empty.
+TEST(Price, AKernelTakesTheBestCutOfItsRowsEvenIfItsPartsAreColumns) {
+  const Machine a100 = gapless_machine("hardware/a100-sxm-80.yaml");
+  const auto times_of = [&](Scope scope, std::int64_t tokens) {
+    const Program program = generate(operation_of(scope, false), 8, fused_kernel_strategy, {});
+    const Sizes sizes =
+        bind_sizes(program, quantities_of(bare_mlp({.hidden = 8192, .ffn = 28672}), {.seq = tokens}, 8));
+    const Costs costs = price(program, meetings_of(program, Order(program, 0)), sizes, a100, {});
+    Duration together{};
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      together += program.ops[op].kind == OpKind::gemm ? costs.duration[op] : Duration{};
+    }
+    return std::pair(together, costs.compute);
+  };
+  EXPECT_LT(times_of(Scope::down, 512).first, times_of(Scope::down, 512).second);
+  EXPECT_EQ(times_of(Scope::down_ar, 512), times_of(Scope::down, 512));
+  // Parts of 511 rows differ by one row and take about as long.
+  const auto [cut, whole] = times_of(Scope::down_ar, 511);
+  EXPECT_NEAR(to_seconds(cut) / to_seconds(times_of(Scope::down_ar, 512).first), 1.0, 0.01);
+  EXPECT_LT(cut, whole);
 }
 
 TEST(Price, TheBoundComputesTheScoresOfTheBestCutOfUnfusedAttention) {

@@ -301,6 +301,14 @@ TEST(ImplementedRows, WithoutSharedTokensRowParallelGemmsMeetAnAllReduce) {
             "--sequence-parallel off");
 }
 
+TEST(ImplementedRows, KernelsOfAnAllReduceRunForAnyNumberOfTokens) {
+  for (const char* seq : {"seq=8K", "seq=8194", "seq=8195", "seq=8200"}) {
+    const std::vector<StepRow> rows = implemented_rows({"scope=prefill", "hardware=b200-sxm", "as=vllm_gemm_ar",
+                                                        "parallel.sequence_parallel=off", "uncertainty=off", seq});
+    EXPECT_EQ(row_named(rows, "vllm_gemm_ar").text("implemented_sites"), "out_proj, down") << seq;
+  }
+}
+
 TEST(ImplementedRows, AllSelectsImplementationsThatRunThere) {
   const std::vector<StepRow> rows = implemented_rows({"as=all", "strategy.name=serial", "uncertainty=off"});
   const std::vector<std::string> names = names_of(rows);
