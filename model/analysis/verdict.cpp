@@ -65,14 +65,14 @@ TieBreak break_tie(std::span<const TiedPlan> plans) {
   const auto key = [](const TiedPlan& plan) { return std::tuple(plan.gpus, plan.memory, plan.kinds); };
   const auto chosen = std::min_element(plans.begin(), plans.end(),
                                        [&](const TiedPlan& a, const TiedPlan& b) { return key(a) < key(b); });
-  constexpr std::array<std::string_view, 4> rules{"fewer GPUs", "less memory", "fewer kinds of parallelism",
-                                                  "a better prediction"};
+  constexpr std::array<std::string_view, 4> reasons{"fewer GPUs", "less memory", "fewer kinds of parallelism",
+                                                    "a better prediction"};
   const auto other = chosen == plans.begin() && plans.size() > 1 ? std::next(plans.begin()) : plans.begin();
-  const std::size_t needed = other->gpus != chosen->gpus       ? 0
+  const std::size_t reason = other->gpus != chosen->gpus       ? 0
                              : other->memory != chosen->memory ? 1
                              : other->kinds != chosen->kinds   ? 2
                                                                : 3;
-  return {static_cast<std::size_t>(chosen - plans.begin()), std::string{rules.at(needed)}};
+  return {static_cast<std::size_t>(chosen - plans.begin()), std::string{reasons.at(reason)}};
 }
 
 PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule) {
@@ -96,9 +96,9 @@ PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& 
   if (choice.verdict.wins()) {
     return choice;
   }
-  choice.rule = close.size() == 1 ? "the better prediction" : broken.rule;
+  choice.reason = close.size() == 1 ? fmt::format("a lead of more than {:g}%", 100.0 * rule.difference) : broken.reason;
   if (close.size() > 1 && close.size() != choice.verdict.front.size()) {
-    choice.rule += fmt::format(" among the {} within {:g}%", close.size(), 100.0 * rule.difference);
+    choice.reason += fmt::format(" among the {} within {:g}%", close.size(), 100.0 * rule.difference);
   }
   return choice;
 }

@@ -85,9 +85,9 @@ struct TiedPlan {
 };
 struct TieBreak {
   std::size_t chosen = 0;
-  /// Rule that separates it from the best prediction among the others, such as "less memory"; "a better prediction"
-  /// when all else is equal.
-  std::string rule;
+  /// Criterion that separates it from the best prediction among the others, such as "less memory"; "a better
+  /// prediction" when all else is equal.
+  std::string reason;
 };
 
 /// Chooses among plans that tie, given in the order of their predictions. Requires at least one plan.
@@ -102,13 +102,14 @@ struct PlanContender {
 struct PlanChoice {
   Verdict verdict;
   std::size_t chosen = 0;  ///< Index of the chosen plan.
-  /// Why it is chosen, such as "less memory among the 4 within 2%"; empty if one plan wins.
-  std::string rule;
+  /// Why it is chosen, such as "less memory among the 4 within 2%", or "a lead of more than 2%" if the others tie only
+  /// because the difference is uncertain; empty if one plan wins.
+  std::string reason;
 };
 
 /// Chooses the plan that wins or, among plans that tie, the plan that the tie rule prefers. A plan that ties only
 /// because the difference is uncertain is not chosen: the chosen objective exceeds the best by at most the difference
-/// of the rule. Requires at least one plan.
+/// of `rule`. Requires at least one plan.
 PlanChoice choose_plan(std::span<const PlanContender> plans, const VerdictRule& rule);
 
 /// Returns "a", "a and b", or "a, b and c".

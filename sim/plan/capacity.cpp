@@ -154,7 +154,7 @@ CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence) {
     plan.answer = choice->chosen.kind;
     planners[choice->chosen.kind]->take(plan.kinds[choice->chosen.kind], choice->chosen.run);
     plan.ties = choice->ties;
-    plan.tie_rule = choice->rule;
+    plan.tie_rule = choice->reason;
     plan.model_error = planners[choice->chosen.kind]->model_error();
     plan.has_measured_step = is_measured(planners[choice->chosen.kind]);
   }

@@ -38,12 +38,12 @@ class RunChooser {
     for (const std::size_t index : verdict.front) {
       tied.push_back(feasible_[index]);
     }
-    RunChoice choice{.chosen = preferred(tied, rule.difference), .ties = {}, .rule = {}};
+    RunChoice choice{.chosen = preferred(tied, rule.difference), .ties = {}, .reason = {}};
     std::ranges::copy_if(tied, std::back_inserter(choice.ties), [&](const RunPlace& place) {
       return place.kind != choice.chosen.kind || place.run != choice.chosen.run;
     });
     if (!choice.ties.empty()) {
-      choice.rule = rule_between(choice.chosen, choice.ties.front(), rule.difference);
+      choice.reason = reason_between(choice.chosen, choice.ties.front(), rule.difference);
     }
     return choice;
   }
@@ -92,7 +92,7 @@ class RunChooser {
   }
 
   /// Returns why `chosen` is preferred to a run that ties with it.
-  [[nodiscard]] std::string rule_between(const RunPlace& chosen, const RunPlace& other, double difference) const {
+  [[nodiscard]] std::string reason_between(const RunPlace& chosen, const RunPlace& other, double difference) const {
     const bool is_longer = run_at(other).days.value > run_at(chosen).days.value;
     if (is_longer && run_at(other).cost.value > run_at(chosen).cost.value) {
       return "fewer days at lower cost";
@@ -103,7 +103,7 @@ class RunChooser {
     const TieBreak broken = break_tie(std::vector{needs(other), needs(chosen)});
     const bool is_needed = broken.chosen == 1 && objective(other).value <= objective(chosen).value * (1.0 + difference);
     if (is_needed) {
-      return broken.rule;
+      return broken.reason;
     }
     return second(other) > second(chosen) ? (file_.deadline ? "fewer days" : "lower cost") : "a better prediction";
   }

@@ -231,7 +231,7 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
   for (const FoundLayout& layout : layouts_) {
     CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
     run.excess_over_fastest = layout.excess_over_fastest;
-    run.layout_rule = layout.rule;
+    run.layout_rule = layout.reason;
     run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
     const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);
     const RunSpread spread = errors.spread_of(terms);

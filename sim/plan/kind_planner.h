@@ -87,7 +87,7 @@ class KindPlanner {
 struct RunChoice {
   RunPlace chosen;
   std::vector<RunPlace> ties;  ///< Other runs that tie, best objective first.
-  std::string rule;            ///< Why `chosen` is preferred to the first of them; empty without a tie.
+  std::string reason;          ///< Why `chosen` is preferred to the first of them; empty without a tie.
 };
 /// Returns nothing if no run meets the limits. Runs on the same hardware share the errors of its steps and failures, so
 /// their values are compared without these errors; the prices of two kinds have independent errors.

@@ -190,7 +190,7 @@ std::optional<FoundLayout> LayoutSearch::preferred(std::int64_t gpus) {
   PlanChoice choice = choose_plan(contenders, terms_.rule);
   FoundLayout layout = at(plans[choice.chosen].plan, strategies);
   layout.excess_over_fastest = contenders[choice.chosen].objective.time / contenders.front().objective.time - 1.0;
-  layout.rule = std::move(choice.rule);
+  layout.reason = std::move(choice.reason);
   return layout;
 }
 

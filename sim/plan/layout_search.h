@@ -36,7 +36,7 @@ struct FoundLayout {
   StepPrediction step;
   StepPercentiles tail;
   double excess_over_fastest = 0.0;  ///< Relative excess of its step time over that of the fastest layout.
-  std::string rule{};  ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
+  std::string reason{};  ///< Why it is preferred to layouts that tie with it: "less memory"; empty without a tie.
 };
 
 /// Statistics of a search so far.

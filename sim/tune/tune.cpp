@@ -195,7 +195,7 @@ void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, T
   tuning.ties = choice.verdict.front.size();
   tuning.ties_within = to_seconds(slowest) / fastest - 1.0;
   tuning.excess_over_fastest = to_seconds(ranked[choice.chosen].time) / fastest - 1.0;
-  tuning.tie_rule = std::move(choice.rule);
+  tuning.tie_rule = std::move(choice.reason);
 }
 
 /// Finds the strategy that is best when all sites use the same one. Serial splits nothing and is always possible.

@@ -101,7 +101,7 @@ TEST_F(TuneTest, AStrategyThatCannotSplitSoFewTokensIsReported) {
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv requires; choose 16 or a multiple of it");
 }
 
-TEST_F(TuneTest, AFrameworkThatCannotSplitSoFewTokensIsNoBaseline) {
+TEST_F(TuneTest, AFrameworkThatCannotSplitSoFewTokensIsNotABaseline) {
   PlanSpace few_tokens = space(8, 1);
   few_tokens.base.seq = 8;
   few_tokens.wish = {.tensor = 8};
