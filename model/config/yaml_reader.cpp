@@ -150,8 +150,8 @@ void YamlFile::finish() {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));
   }
   if (const std::size_t more = mistakes.size() - lines.size() + unlisted; more > 0) {
-    lines.push_back(
-        fmt::format("{}: {} more {}; correct these first", document_->path, more, more == 1 ? "mistake" : "mistakes"));
+    lines.push_back(fmt::format("{}: {} more {}; first correct those listed above", document_->path, more,
+                                more == 1 ? "mistake" : "mistakes"));
   }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
 }

@@ -135,7 +135,7 @@ void Mistakes::report() const {
     lines += (lines.empty() ? "" : "\n") + line_of(path_, wrong);
   }
   if (wrongs_.size() == limit) {
-    lines += fmt::format("\n{}: there may be more mistakes; correct these first", path_);
+    lines += fmt::format("\n{}: there may be more mistakes; first correct those listed above", path_);
   }
   throw ConfigError(lines);
 }

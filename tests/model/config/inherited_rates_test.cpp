@@ -176,7 +176,7 @@ TEST_F(InheritedRates, ANominalRateFarFromThatOfTheBaseIsRefused) {
             "correct it, or extend a file with similar links");
 }
 
-TEST_F(InheritedRates, ALinkIsNoKeyOfAClusterWithATopology) {
+TEST_F(InheritedRates, ALinkIsAnUnknownKeyOfAClusterWithATopology) {
   const std::string topology = "topology: {kind: nvswitch, hop_latency: {value: 300 ns, provenance: 'prior: a test'}}";
   const std::string path = extending("cluster", "dgx-h100-x2", "link: {nominal_rate: " + rate(900) + "}\n" + topology);
   EXPECT_NE(test::refusal_of([&] { load_machine(path); }).find("unknown key 'link'"), std::string::npos);

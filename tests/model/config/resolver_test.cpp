@@ -96,7 +96,7 @@ TEST_F(ResolverTest, EveryMistakeIsReportedWithItsPlaceEvenIfOverridden) {
                 "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
-TEST_F(ResolverTest, AnUnknownVariableIsReadAsAFlagOrTheEndOfAKey) {
+TEST_F(ResolverTest, AnUnknownVariableIsRefusedWithASuggestion) {
   Resolver resolver;
   resolver.read_environment(
       Texts{"COMMFUSE_STRATEGY=sliced", "COMMFUSE_SLICES=4", "COMMFUSE_DATA_PARALLEL=2", "COMMFUSE_PIPELINE=2"});
@@ -125,7 +125,7 @@ TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
   EXPECT_EQ(resolver.finish().text("model"), "./mine.yaml");
 }
 
-TEST_F(ResolverTest, AnIdOfHuggingFaceInAFileIsNoPath) {
+TEST_F(ResolverTest, AnIdOfHuggingFaceInAFileIsAPathOnlyIfItExists) {
   fs::create_directories("sub/acme/tiny");
   write("sub/a.yaml", "model: meta-llama/Llama-3.1-70B\n");
   write("sub/b.yaml", "model: acme/tiny\n");
@@ -201,7 +201,7 @@ TEST_F(ResolverTest, ManyMistakesAreSummarized) {
   resolver.read_file("a.yaml");
   const std::string message = mistakes(resolver);
   EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 100);
-  EXPECT_NE(message.find("\na.yaml: 94900 more mistakes; correct these first"), std::string::npos);
+  EXPECT_NE(message.find("\na.yaml: 94900 more mistakes; first correct those listed above"), std::string::npos);
 }
 
 }  // namespace

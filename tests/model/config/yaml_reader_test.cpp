@@ -231,7 +231,7 @@ TEST_F(YamlReader, OneFurtherMistakeIsSingular) {
     text += "k" + std::to_string(i) + ": 1\n";
   }
   const std::string message = mistakes(text);
-  EXPECT_EQ(message.substr(message.rfind('\n')), "\na.yaml: 1 more mistake; correct these first");
+  EXPECT_EQ(message.substr(message.rfind('\n')), "\na.yaml: 1 more mistake; first correct those listed above");
 }
 
 TEST_F(YamlReader, FilesThatCannotBeReadAreRefused) {

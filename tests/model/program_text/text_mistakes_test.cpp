@@ -568,7 +568,7 @@ TEST(ScheduleTextMistakes, AreLimitedToTwenty) {
   // The first 20 mistakes are on lines 28 to 47.
   EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is not one"), std::string::npos);
   EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
-  EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; correct these first"));
+  EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; first correct those listed above"));
 }
 
 /// A small random generator that draws the same numbers on every machine.
