@@ -114,7 +114,7 @@ class LoadsMaker {
       }
     };
     const auto add_collective = [this](const Op& op, const CollectiveShape& shape, Rank rank) { add(op, shape, rank); };
-    each_transfer(program_, wires_.rows(), add_exchange, add_collective);
+    each_transfer(program_, wires_.counted_ranks(), add_exchange, add_collective);
     for (const KernelSet& set : kernel_sets_of(program_)) {
       const std::vector<double> crossings = blocks_on_wires(program_, wires_, set, in_node_);
       for (std::size_t wire = 0; wire < crossings.size(); ++wire) {

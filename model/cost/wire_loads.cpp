@@ -43,14 +43,14 @@ bool is_of_network(VertexKind kind) {
 CountedWires::CountedWires(const Program& program, const Machine& machine)
     : segments_(segments_of(machine)), topology_(*machine.topology), gpus_per_node_(machine.gpus_per_node) {
   const Rank ranks = program.mesh.ranks();
-  rows_ = ranks;
+  counted_ranks_ = ranks;
   if (repeats_every(program, gpus_per_node_)) {
-    rows_ = gpus_per_node_;
+    counted_ranks_ = gpus_per_node_;
     times_on_fabric_ = ranks / gpus_per_node_;
   }
-  gpus_ = static_cast<std::size_t>(rows_);
-  nodes_ = static_cast<std::size_t>((rows_ + gpus_per_node_ - 1) / gpus_per_node_);
-  ports_ =
+  gpus_ = static_cast<std::size_t>(counted_ranks_);
+  nodes_ = static_cast<std::size_t>((counted_ranks_ + gpus_per_node_ - 1) / gpus_per_node_);
+  first_port_ =
       static_cast<std::size_t>(segments_->of_fabric) + nodes_ * static_cast<std::size_t>(segments_->links_of_a_node);
 }
 
@@ -73,7 +73,7 @@ void CountedWires::way(Rank from, Rank to, std::vector<Crossed>& crossed) const 
 }
 
 std::optional<std::size_t> CountedWires::edge_of(std::size_t wire) const {
-  if (wire >= ports_) {
+  if (wire >= first_port_) {
     return std::nullopt;
   }
   const auto of_fabric = static_cast<std::size_t>(segments_->of_fabric);
@@ -92,15 +92,15 @@ bool CountedWires::is_of_network(std::size_t wire) const {
   return edge && touches_network(topology_.edges[*edge]);
 }
 
-/// Returns the rate of a wire. The rate of a port is the sum over the links of its GPU, and the rate of a node's NICs
-/// is the sum over its links to the fabric.
+/// Returns the rate of a wire, or its capacity. That of a port is the sum over the links of its GPU, and that of a
+/// node's NICs is the sum over its links to the fabric.
 double CountedWires::rate_or_capacity(std::size_t wire, bool is_capacity) const {
   const auto rate_of = [&](const Edge& edge) { return is_capacity ? edge.capacity.value : edge.rate.value; };
   if (const std::optional<std::size_t> edge = edge_of(wire)) {
     return rate_of(topology_.edges[*edge]);
   }
-  const bool is_port = wire < ports_ + 2 * gpus_;
-  const auto gpu = static_cast<int>((wire - ports_) / 2) % gpus_per_node_;
+  const bool is_port = wire < first_port_ + 2 * gpus_;
+  const auto gpu = static_cast<int>((wire - first_port_) / 2) % gpus_per_node_;
   double sum = 0.0;
   for (const Edge& edge : topology_.edges) {
     const Vertex& a = topology_.vertices[static_cast<std::size_t>(edge.a)];
@@ -122,9 +122,10 @@ std::string CountedWires::name(std::size_t wire) const {
     };
     return fmt::format("the link between {} and {}", in_words(edge.a), in_words(edge.b));
   }
-  const char* direction = wire % 2 == ports_ % 2 ? "out of" : "into";
-  return wire < ports_ + 2 * gpus_ ? fmt::format("the port {} GPU {}", direction, (wire - ports_) / 2)
-                                   : fmt::format("the NICs {} node {}", direction, (wire - ports_ - 2 * gpus_) / 2);
+  const char* direction = wire % 2 == first_port_ % 2 ? "out of" : "into";
+  return wire < first_port_ + 2 * gpus_
+             ? fmt::format("the port {} GPU {}", direction, (wire - first_port_) / 2)
+             : fmt::format("the NICs {} node {}", direction, (wire - first_port_ - 2 * gpus_) / 2);
 }
 
 namespace {
@@ -132,8 +133,9 @@ namespace {
 /// Fields of a sent region by which ops are sorted before their regions are compared.
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
-/// Sorts transfers into sets: transfers that send the same block form one set, and summed transfers are assigned to
-/// sets in order.
+/// Sorts transfers into sets. Transfers that send the same block form one set (a gather). A transfer whose block no
+/// other transfer sends carries a term of a sum; these go into sets so that each set has one transfer per axis and
+/// shift.
 class SetMaker {
  public:
   explicit SetMaker(const Program& program) : program_(program) {
@@ -188,7 +190,8 @@ class SetMaker {
     }
   }
 
-  /// Adds the op to the first set that has no op with its shift: the n-th op with a shift goes to the n-th set.
+  /// Adds the op to the first set without an op of the same axis and shift: the n-th op of an axis and shift goes to
+  /// the n-th set.
   void add_summed(std::size_t op, std::size_t first) {
     const ExchangeShape& exchange = *in_kernel(op);
     const std::size_t set = first + placed_by_shift_[{exchange.axis, exchange.shift}]++;
@@ -221,12 +224,12 @@ std::vector<double> crossings_of(const Program& program, const CountedWires& wir
   std::vector<CountedWires::Crossed> way;
   for (const std::size_t op : set.ops) {
     const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[op].shape]);
-    for (Rank from = 0; from < wires.rows(); ++from) {
+    for (Rank from = 0; from < wires.counted_ranks(); ++from) {
       const Rank to = target_of(program, exchange, from);
       wires.way(from, to, way);
       for (const auto& [wire, end] : way) {
         // If one node represents all, a block is identified by its owner's rank relative to the node of the wire.
-        const Rank whose = (set.gathers ? from : to) - end / wires.rows() * wires.rows();
+        const Rank whose = (set.gathers ? from : to) - end / wires.counted_ranks() * wires.counted_ranks();
         const std::size_t block =
             wire * static_cast<std::size_t>(ranks) + static_cast<std::size_t>((whose + ranks) % ranks);
         if (!is_of_network[wire] && !seen[block]) {

@@ -23,9 +23,9 @@ class CountedWires {
   /// Rank r runs on GPU r. Requires a topology.
   CountedWires(const Program& program, const Machine& machine);
 
-  [[nodiscard]] std::size_t count() const { return ports_ + 2 * gpus_ + 2 * nodes_; }
+  [[nodiscard]] std::size_t count() const { return first_port_ + 2 * gpus_ + 2 * nodes_; }
   /// Returns the number of ranks whose transfers are counted.
-  [[nodiscard]] Rank rows() const { return rows_; }
+  [[nodiscard]] Rank counted_ranks() const { return counted_ranks_; }
   /// Returns how many times the fabric carries what one of these ranks sends over it.
   [[nodiscard]] int times_on_fabric() const { return times_on_fabric_; }
   [[nodiscard]] bool is_of_fabric(std::size_t wire) const {
@@ -36,7 +36,7 @@ class CountedWires {
 
   /// Returns true for a link inside a node, and for the port of a GPU, which is also joined to NICs.
   [[nodiscard]] bool is_inside_node(std::size_t wire) const {
-    return wire < ports_ + 2 * gpus_ && !is_of_network(wire);
+    return wire < first_port_ + 2 * gpus_ && !is_of_network(wire);
   }
 
   /// A wire on the route of a transfer, and the end of the transfer whose node holds the wire.
@@ -47,10 +47,10 @@ class CountedWires {
   /// Sets `crossed` to all wires that a transfer crosses. Requires different ranks.
   void way(Rank from, Rank to, std::vector<Crossed>& crossed) const;
   [[nodiscard]] std::size_t port(Rank rank, bool inwards) const {
-    return ports_ + 2 * static_cast<std::size_t>(rank % static_cast<Rank>(gpus_)) + (inwards ? 1 : 0);
+    return first_port_ + 2 * static_cast<std::size_t>(rank % static_cast<Rank>(gpus_)) + (inwards ? 1 : 0);
   }
   [[nodiscard]] std::size_t nics(Rank rank, bool inwards) const {
-    return ports_ + 2 * gpus_ + 2 * static_cast<std::size_t>(node_of(rank)) + (inwards ? 1 : 0);
+    return first_port_ + 2 * gpus_ + 2 * static_cast<std::size_t>(node_of(rank)) + (inwards ? 1 : 0);
   }
   /// Returns the counted node of a rank: 0 when one node represents all nodes.
   [[nodiscard]] int node_of(Rank rank) const { return nodes_ == 1 ? 0 : rank / gpus_per_node_; }
@@ -68,11 +68,11 @@ class CountedWires {
   std::shared_ptr<const Segments> segments_;
   const Topology& topology_;
   int gpus_per_node_ = 1;
-  Rank rows_ = 1;
+  Rank counted_ranks_ = 1;
   std::size_t nodes_ = 1;  // counted nodes
   std::size_t gpus_ = 1;   // counted GPUs
   int times_on_fabric_ = 1;
-  std::size_t ports_ = 0;  // first wire that is a port
+  std::size_t first_port_ = 0;  // number of the first wire that is a port
 };
 
 /// Transfers inside kernels that belong together. They bring one block of every rank to every other rank, or the terms
@@ -83,7 +83,9 @@ struct KernelSet {
 };
 std::vector<KernelSet> kernel_sets_of(const Program& program);
 
-/// Returns the number of blocks of the set that cross each wire; each block counts once.
+/// Returns the number of blocks of the set that cross each wire; each block counts once. Wires of the network stay 0,
+/// because a kernel may bring a block into a node through any of its NICs, and thus by any way through the fabric; the
+/// NICs of a node together (CountedWires::nics) count it.
 std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set);
 
 }  // namespace commfuse

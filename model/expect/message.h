@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One timed collective, or exchange with one peer, and its time on a machine: the common form of tables of
-// measurements, logs of nccl-tests and expectations.
+// A collective, or an exchange with one peer, as tables of measurements, logs of nccl-tests and expectations describe
+// it, and the time that it takes on a machine.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ std::string_view name_of(LinkOp op);
 /// Returns nullopt for send_recv, which is not a collective.
 std::optional<CollectiveKind> collective_kind(LinkOp op);
 
-/// Returns this project's op for allgather, alltoall, sendrecv and other names of tables and nccl-tests; nullopt for
-/// other operations.
+/// Returns this project's op for allgather, alltoall, sendrecv and other names that tables and nccl-tests use; nullopt
+/// for other operations.
 std::optional<LinkOp> link_op_named(std::string_view word);
 
 /// Participants and amount of data of a collective or an exchange.
@@ -36,13 +36,13 @@ struct Message {
   Bytes bytes;  ///< the nccl-tests size
 };
 
-/// Returns the parameters of a collective over the message's GPUs: inside a node, for a group of this size; across
-/// nodes, for this number of GPUs per node, which may use only some of the NICs (machine.h). Requires a network if the
-/// message has several nodes.
+/// Returns the parameters of a collective over the message's GPUs: in one node, for a group of `gpus`, or
+/// `link.collective` if the machine's nodes are smaller; across nodes, for `gpus / nodes` GPUs on each node, a group
+/// that may reach only some of the NICs (machine.h). Requires a network if the message has several nodes.
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message);
 
-/// Returns the time as nccl-tests measures it. Requires a machine with as many whole nodes as the message has, and a
-/// number of GPUs that is divisible by the nodes.
+/// Returns the time as nccl-tests measures it. Requires that the machine has at least `nodes` nodes, and that `gpus` is
+/// divisible by `nodes`.
 Duration message_time(const Machine& machine, const Message& message);
 
 /// Returns the bus bandwidth of nccl-tests divided by its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md).

@@ -281,28 +281,31 @@ std::vector<RankNumber> quantities_of(std::span<const RankStep> measured) {
   const bool has_compute = has(&RankStep::compute_us);
   const bool has_idle = has(&RankStep::idle_us);
   std::vector<RankNumber> quantities;
-  const auto add = [&](RankFault fault, Get get, bool is_share, bool is_less, bool has_jitter) {
-    quantities.push_back({fault, get, is_share, is_less, has_jitter});
-  };
   if (has_compute) {
-    add(
-        RankFault::slow_compute, [](const RankStep& s) { return s.compute_us; }, false, false, true);
+    quantities.push_back({.fault = RankFault::slow_compute,
+                          .get = [](const RankStep& step) { return step.compute_us; },
+                          .has_jitter = true});
   }
   if (has_idle) {
-    add(
-        RankFault::slow_host, [](const RankStep& s) { return s.idle_us; }, true, false, !has_compute);
+    quantities.push_back({.fault = RankFault::slow_host,
+                          .get = [](const RankStep& step) { return step.idle_us; },
+                          .is_share = true,
+                          .has_jitter = !has_compute});
   }
   if (has(&RankStep::send_us)) {
-    add(
-        RankFault::slow_send, [](const RankStep& s) { return s.send_us; }, false, false, false);
+    quantities.push_back({.fault = RankFault::slow_send, .get = [](const RankStep& step) { return step.send_us; }});
   }
   if (!has_compute && !has_idle && has(&RankStep::communication_us)) {
-    add(
-        RankFault::late, [](const RankStep& s) { return s.communication_us; }, true, true, true);
+    quantities.push_back({.fault = RankFault::late,
+                          .get = [](const RankStep& step) { return step.communication_us; },
+                          .is_share = true,
+                          .is_less = true,
+                          .has_jitter = true});
   }
   if (quantities.empty()) {
-    add(
-        RankFault::slow, [](const RankStep& s) { return std::optional(s.time_us); }, false, false, true);
+    quantities.push_back({.fault = RankFault::slow,
+                          .get = [](const RankStep& step) { return std::optional(step.time_us); },
+                          .has_jitter = true});
   }
   return quantities;
 }

@@ -21,21 +21,23 @@ struct MeasuredGemm {
   Duration time{};
 };
 
+/// With few sizes the `has_...` flags are ignored: what the accelerator has is fitted.
 struct GemmFitOptions {
   std::string machine;  ///< the machine's name in the table: part of the key that selects the held-out rows
   std::string source;   ///< table, for the provenance: "gemm_h100_bf16_aic.csv"
   bool has_power_ceiling = true;
   bool has_conversion = false;  ///< the times include the conversion of the activations into the dtype
-  /// Some rows have weights that the L2 holds; `resident_share` stays unchanged.
+  /// `cached_weight_cost` is fitted: some rows have weights that the L2 holds. (`resident_share` is never fitted.)
   bool has_resident_weights = false;
-  /// Some rows have outputs that the L2 cannot hold; `resident_output_share` stays unchanged.
+  /// `cached_output_cost` is fitted: the L2 holds the outputs of some rows and not those of others.
+  /// (`resident_output_share` is never fitted.)
   bool has_resident_output = false;
   bool has_operand_feed = false;  ///< `operand_feed` is fitted; it stays unchanged otherwise.
 };
 
 struct GemmFit {
   GemmParameters parameters;  ///< each with its standard error and provenance
-  /// The table that the fit determined; null if there were too few rows, so the accelerator's own table stays.
+  /// The fitted table of kernel choices; null with fewer than `min_choice_rows` rows: then the accelerator's own stays.
   std::shared_ptr<const KernelChoice> kernel_choice;
   std::vector<FittedParameter> fitted_parameters;  ///< all parameters, or with few sizes those that moved
   std::vector<std::string> left;      ///< parameters that few sizes cannot determine; their values are unchanged
@@ -46,12 +48,12 @@ struct GemmFit {
   FitQuality held_out;                ///< on the 20% of pairs (n, k) that the fit has not seen (model/fit/holdout.h)
 };
 
-/// Fits by robust least squares on log(predicted / measured), and on the same logarithm of P T(m/P) / T(m), the cost of
-/// slicing, for P of 4 and 8 if both were measured. All rows have dtype `dtype`; its peak and the rest of the
-/// accelerator stay unchanged. Standard errors count rows of one (n, k) as one observation. If fewer than 50 sizes
-/// remain for the fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). From
-/// `min_choice_rows` rows on, the table of the library's kernels is then fitted to the error that the formula leaves.
-/// Requires at least one row, and times above 0.
+/// Fits by robust least squares on log(predicted / measured), and on log(predicted / measured) of the cost of slicing,
+/// P T(m/P) / T(m), for P = 4 and P = 8, each where both m/P and m were measured and m/P is large. All rows have dtype
+/// `dtype`; its peak and the rest of the accelerator stay unchanged. Standard errors count rows of one (n, k) as one
+/// observation. If fewer than 50 sizes remain for the fit, all rows are fitted with the accelerator's own parameters as
+/// the prior (few_rows.h). From `min_choice_rows` rows on, the table of kernel choices is then fitted to the error that
+/// the formula leaves. Requires at least one row, and times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 

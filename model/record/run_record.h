@@ -114,9 +114,9 @@ struct MicroBenchmark {
 };
 
 struct RunRecord {
-  std::string executor;  ///< "cpu" or "mpi"
+  std::string executor;  ///< "cpu", "mpi", "cuda-virtual", "cuda-peer" or "nccl"; "cuda" for copies
   std::string compute;   ///< "real", or "emulated": ops last as long as their price
-  std::string links;     ///< "copied", "paced", "emulated" or "mpi"
+  std::string links;     ///< way in which bytes moved, for example "copied", "paced", "emulated" or "nccl"
   /// Factor by which all emulated work was slowed down; the times in this record are divided by it.
   double dilation = 1.0;
   std::string version;       ///< version of the program

@@ -49,8 +49,8 @@ void add_guides(double low, double high, Figure& figure) {
                                        .role = Role::muted,
                                        .dashed = share != 0.0});
   }
-  figure.legend.push_back({"equal", Role::muted, false, true});
-  figure.legend.push_back({"10% off", Role::muted, false, true, "5 4"});
+  figure.legend.push_back({.text = "equal", .role = Role::muted, .line = true});
+  figure.legend.push_back({.text = "10% off", .role = Role::muted, .line = true, .dashes = "5 4"});
 }
 
 void add_pair(const MeasuredPair& pair, std::size_t index, const TimeUnit& unit, Figure& figure) {

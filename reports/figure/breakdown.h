@@ -13,7 +13,8 @@ namespace commfuse::reports {
 
 /// A part of a makespan. Head, bubble and tail exclude their local work.
 struct TimePart {
-  std::string name;  // "compute", "slicing", "stretch", "local", "head", "bubble", "tail"
+  /// "compute", "slicing", "stretch", "local", "head", "bubble" or "tail"; "exposed" in place of the last three.
+  std::string name;
   Role role = Role::essential;
   bool hatched = false;
   Duration time{};

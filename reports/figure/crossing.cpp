@@ -226,7 +226,7 @@ void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, F
                                     format_count(seq), strategy, ratio));
     figure.data.rows.push_back({fmt::format("{}", ranks), fmt::format("{}", seq), fmt::format("{}", ratio)});
   }
-  figure.legend.push_back({line.name, style.role, false, true, line.dashes});
+  figure.legend.push_back({.text = line.name, .role = style.role, .line = true, .dashes = line.dashes});
   figure.marks.emplace_back(std::move(line));
   if (const std::optional<double> at = crossing_of(lead)) {
     figure.marks.emplace_back(

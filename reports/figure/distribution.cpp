@@ -58,7 +58,7 @@ void add_run(const SampledRun& run, std::size_t index, const TimeUnit& unit, Fig
     figure.marks.emplace_back(std::move(band));
   }
   figure.marks.emplace_back(std::move(line));
-  figure.legend.push_back({run.name, style.role, false, true, std::string{style.dashes}});
+  figure.legend.push_back({.text = run.name, .role = style.role, .line = true, .dashes = std::string{style.dashes}});
 }
 
 std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {

@@ -24,7 +24,7 @@ inline std::vector<std::size_t> spread(const SpreadOver& over) {
   return indices;
 }
 
-/// Largest number of columns and rows of a map.
+/// Largest number of values that a map shows on each axis.
 inline constexpr std::size_t max_map_values = 64;
 
 }  // namespace commfuse::reports

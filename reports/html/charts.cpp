@@ -14,11 +14,12 @@ namespace {
 
 std::string figure_html(const Figure& figure, std::string_view caption, std::string_view about,
                         std::string_view attribute) {
-  const std::string_view wide = figure.plot_width > 0.0 ? "" : " wide";
+  // A figure without a plot width of its own is as wide as the page.
+  const std::string_view width_class = figure.plot_width > 0.0 ? "" : " wide";
   return fmt::format(
       "<figure data-{}=\"{}\"><figcaption><span>{}</span></figcaption>\n<div class=\"scroll cf-static{}\" "
       "role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{}</div></figure>\n",
-      attribute, figure.id, escaped(caption), wide, escaped(about), svg_in_page(figure));
+      attribute, figure.id, escaped(caption), width_class, escaped(about), svg_in_page(figure));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Style of the page: reports/assets/page.css.
+// Style of the page: palette.css and page.css of reports/assets.
 #pragma once
 
 #include <string_view>

@@ -93,7 +93,7 @@ std::string tip_of(const CapacityPlan& plan, const CapacityRun& run) {
 
 void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
-    figure.legend.push_back({plan.kinds[kind].name, role_of(kind), false});
+    figure.legend.push_back({plan.kinds[kind].name, role_of(kind)});
   }
 }
 
@@ -181,7 +181,7 @@ void add_needs(const CapacityPlan& plan, Figure& figure) {
     const Place at{static_cast<double>(*needed), *plan.deadline_days};
     const std::string text = need_in_words(*needed, plan.kinds[i]);
     if (at.x > figure.x.high) {
-      figure.legend.push_back({text, Role::exposed, false});
+      figure.legend.push_back({text, Role::exposed});
       continue;
     }
     figure.marks.emplace_back(
@@ -239,8 +239,10 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
         LineMark{.points = {{figure.x.low, *plan.deadline_days}, {figure.x.high, *plan.deadline_days}},
                  .role = Role::ink,
                  .dashed = true});
-    figure.legend.push_back(
-        {fmt::format("deadline, {} days", days(*plan.deadline_days)), Role::ink, false, true, "5 4"});
+    figure.legend.push_back({.text = fmt::format("deadline, {} days", days(*plan.deadline_days)),
+                             .role = Role::ink,
+                             .line = true,
+                             .dashes = "5 4"});
   }
   add_needs(plan, figure);
   add_kinds(plan, figure, true, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
@@ -284,7 +286,8 @@ Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityR
     }
   }
   add_kinds_to_legend(plan, figure);
-  figure.legend.push_back({"front: no run is both shorter and cheaper", Role::muted, false, true, "2 3"});
+  figure.legend.push_back(
+      {.text = "front: no run is both shorter and cheaper", .role = Role::muted, .line = true, .dashes = "2 3"});
   if (!front.points.empty()) {
     figure.marks.emplace_back(std::move(front));
   }
@@ -334,7 +337,7 @@ Figure rates_figure(const CapacityPlan& plan, Figure figure) {
       }
     }
     figure.marks.insert(figure.marks.begin(), Mark(std::move(line)));
-    figure.legend.push_back({curve.links == "network" ? "network" : "links in a node", role, false});
+    figure.legend.push_back({curve.links == "network" ? "network" : "links in a node", role});
   }
   if (!knees.points.empty()) {
     figure.legend.push_back({.text = "knee: the bend of a curve", .role = Role::ink, .symbol = Symbol::diamond});
@@ -393,8 +396,8 @@ Figure tornado_figure(const CapacityPlan& plan, Figure figure) {
   }
   figure.marks.emplace_back(
       LineMark{.points = {{base, 0.0}, {base, static_cast<double>(sorted.size())}}, .role = Role::ink});
-  figure.legend = {{fmt::format("input {:g}% lower", 100.0 * plan.change), Role::essential, false},
-                   {fmt::format("input {:g}% higher", 100.0 * plan.change), Role::communication, false}};
+  figure.legend = {{fmt::format("input {:g}% lower", 100.0 * plan.change), Role::essential},
+                   {fmt::format("input {:g}% higher", 100.0 * plan.change), Role::communication}};
   return figure;
 }
 

@@ -73,7 +73,7 @@ TEST(Comparison, TheRecommendedImplementationIsTheFastestThatClearlyPays) {
             "Overlap does not pay: 10.0% more time than serial (86% sure) with flux.");
 }
 
-TEST(Comparison, AnImplementationThatOverlapsNothingIsNoOverlap) {
+TEST(Comparison, AnImplementationThatOverlapsNothingDoesNotCountAsOverlap) {
   ResultRow in_switch = implemented("torch_multimem", 800us, 0.97);
   in_switch.implements = "serial";
   const ResultRow serial = row("serial", "", 1000us);

@@ -546,7 +546,7 @@ Figure every_mark() {
                   BarMark{.x = 6, .width = 2, .from = 0, .to = 4, .role = Role::local},
                   CellMark{.at = {8, 8}, .text = "c", .role = Role::fourth},
                   TextMark{{5, 5}, "strong", "text"}};
-  figure.legend = {{"up", Role::second, false, true, "5 4"},
+  figure.legend = {{.text = "up", .role = Role::second, .line = true, .dashes = "5 4"},
                    {.text = "between", .role = Role::first, .band = true},
                    {.text = "three", .role = Role::third, .symbol = Symbol::triangle}};
   figure.data = {{"a", "b_us"}, {{"1", "2,5"}, {"x\"y", ""}}};

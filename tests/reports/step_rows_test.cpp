@@ -288,7 +288,7 @@ TEST(StepTable, AnImplementationThatRunsNowhereDoesNotPay) {
   EXPECT_EQ(plan_saving(plan)->pays, Pays::no);
 }
 
-TEST(StepTable, AnImplementationThatOverlapsNothingIsNoOverlap) {
+TEST(StepTable, AnImplementationThatOverlapsNothingDoesNotCountAsOverlap) {
   StepRow in_switch = step("", "torch_multimem", 80.0);
   in_switch.add("implements", std::string("serial"));
   in_switch.add("implemented_sites", std::string("all_reduce"));

@@ -155,10 +155,10 @@ TEST(CutBound, IsTheSameForOneNodeAsForAllNodes) {
   plan.nodes = 3;
   const Machine cluster = wired(plan);
   const Case whole(12, "commfuse", direct_options);
-  EXPECT_EQ(CountedWires(whole.program, cluster).rows(), 4);
+  EXPECT_EQ(CountedWires(whole.program, cluster).counted_ranks(), 4);
   EXPECT_DOUBLE_EQ(whole.on(cluster).seconds, 8e6 / 10e9);
   const Case ragged(9, "commfuse", direct_options);
-  EXPECT_EQ(CountedWires(ragged.program, cluster).rows(), 9);
+  EXPECT_EQ(CountedWires(ragged.program, cluster).counted_ranks(), 9);
   EXPECT_DOUBLE_EQ(ragged.on(cluster).seconds, 8e6 / 10e9);  // the last node has one GPU
 }
 

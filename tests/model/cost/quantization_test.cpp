@@ -15,7 +15,7 @@ namespace {
 using test::h100_accelerator;
 using test::in_microseconds;
 
-/// 100 SMs, 1 TB/s, and an L2 of which half keeps the 3 MB of a million elements.
+/// 100 SMs, 1 TB/s, and an L2 of 6 MB, half of which keeps data between calls: exactly the 3 MB of a million elements.
 Accelerator accelerator_that_quantizes() {
   Accelerator accelerator = h100_accelerator();
   accelerator.sms = 100;
@@ -38,11 +38,11 @@ TEST(Quantization, BytesThatTheL2KeepsCostLess) {
   const Accelerator accelerator = accelerator_that_quantizes();
   const auto time = [&](std::int64_t rows) { return quantization_time(accelerator, {.rows = rows, .width = 1000}); };
   EXPECT_EQ(time(1000), in_microseconds(2.0 + 1.5));     // 3 MB at 0.5 TB/s, a quarter of the time
-  EXPECT_EQ(time(1050), in_microseconds(2.0 + 3.9375));  // half of 3.15 MB stays
-  EXPECT_EQ(time(1100), in_microseconds(2.0 + 6.6));     // nothing stays
+  EXPECT_EQ(time(1050), in_microseconds(2.0 + 3.9375));  // 5% over the capacity: half stays
+  EXPECT_EQ(time(1100), in_microseconds(2.0 + 6.6));     // 10% over: nothing stays
 }
 
-TEST(Quantization, TheShortestTimeOfAKernelHidesTraffic) {
+TEST(Quantization, TheStartAndTrafficMostlyHideEachOther) {
   Accelerator accelerator = accelerator_that_quantizes();
   accelerator.quantization->start.value = in_microseconds(1.5);
   // 1.5 x 2^(1/4)
