@@ -52,9 +52,13 @@ std::string header_of_kind(std::string_view name) {
   return kind == score::kinds().end() ? std::string() : fmt::format("{}", fmt::join(kind->columns, ","));
 }
 
-/// Returns whether the table has a time, or at least two columns of a table of GEMMs, attention, layers or messages.
+/// The kinds of tables that ObservationReader reads.
+constexpr std::array<std::string_view, 10> read_kinds{
+    "gemm",     "attention",  "decode_attention", "latent_decode",        "expert_layer",
+    "quantize", "gemm_layer", "collective",       "framework_all_reduce", "p2p"};
+
+/// Returns whether the table has a time, or at least two columns of one of the read kinds.
 bool resembles_measurements(const Table& table) {
-  constexpr std::array<std::string_view, 4> read_kinds{"gemm", "attention", "gemm_layer", "collective"};
   return table.column("time_us").exists() || std::ranges::any_of(score::kinds(), [&](const score::Kind& kind) {
            return std::ranges::find(read_kinds, kind.name) != read_kinds.end() &&
                   std::ranges::count_if(kind.columns,
@@ -123,7 +127,7 @@ class ObservationReader {
     } else {
       throw ConfigError(
           fmt::format("{}: not a table of GEMMs, attention, experts, quantization, layers, messages or all-reduces "
-                      "of frameworks; remove it",
+                      "of frameworks; do not pass this file",
                       path.string()));
     }
   }
@@ -169,9 +173,10 @@ class ObservationReader {
         throw ConfigError(fmt::format("{}:{}: {}", path_.string(), table.header_line(), mistake));
       }
       throw ConfigError(fmt::format(
-          "{}: {}; give output of nccl-tests, a CSV of GEMMs ({}), attention ({}), layers ({}) or messages ({}), a "
-          "record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems export, or a Chakra "
-          "trace",
+          "{}: {}; give output of nccl-tests, a CSV of GEMMs ({}), attention ({}), layers ({}), messages ({}) or "
+          "another table of docs/machines.md (attention of decoding, latent attention, experts, quantization, "
+          "all-reduces of frameworks, exchanges), a record of commfuse-validate bench, a trace of PyTorch's profiler, "
+          "a Nsight Systems export, or a Chakra trace",
           path_.string(),
           table.header().empty() ? "it is empty"
           : is_table             ? "its columns match no known table"
@@ -284,7 +289,7 @@ class ObservationReader {
     }
     const std::string_view cache = row.text(columns.cache);
     if (row.has(columns.cache) && !score::dtype_in_table(cache)) {
-      skip(fmt::format("{}: a cache in {}, which no setting chooses", name_, with_escapes(cache)));
+      skip(fmt::format("{}: a cache in {}, a dtype that no setting can select", name_, with_escapes(cache)));
       return;
     }
     add(size.dtype == DType::fp8 ? seen_.decode_attention_fp8 : seen_.decode_attention,
@@ -300,7 +305,7 @@ class ObservationReader {
     }
     const std::string_view cache = row.text(columns.cache);
     if (!score::dtype_in_table(cache)) {
-      skip(fmt::format("{}: a cache in {}, which no setting chooses", name_, with_escapes(cache)));
+      skip(fmt::format("{}: a cache in {}, a dtype that no setting can select", name_, with_escapes(cache)));
       return;
     }
     add(size.dtype == DType::fp8 ? seen_.latent_decode_fp8 : seen_.latent_decode,
@@ -610,7 +615,9 @@ class ObservationReader {
                       "dgx-h100-x2)",
                       name_, message.op, message.nodes));
     } else if (kind == CollectiveKind::all_to_all) {
-      skip(fmt::format("{}: all-to-alls on several nodes, which are priced by their NICs", name_));
+      skip(fmt::format(
+          "{}: all-to-alls on several nodes, whose price follows from the rates of the nodes' NICs; no fit uses them",
+          name_));
     } else if (kind && message.ranks != message.nodes * base_->gpus_per_node) {
       skip(fmt::format("{}: {} of {} GPUs on {} nodes; a fit needs whole nodes of {}", name_, message.op, message.ranks,
                        message.nodes, base_->gpus_per_node));

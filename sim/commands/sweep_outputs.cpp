@@ -69,7 +69,8 @@ LayerResults layer_results(StoreReader& store) {
       unordered.points.push_back(point->point);
     }
   }
-  // Strategies on an axis are far apart in the store, but people compare them side by side.
+  // If strategies are an axis of the sweep, the rows of one point are not adjacent in the store; people compare them
+  // side by side.
   LayerResults results;
   for (const std::size_t row : reports::order_by_point(unordered.rows)) {
     results.rows.push_back(std::move(unordered.rows[row]));
@@ -175,10 +176,10 @@ std::function<std::shared_ptr<const RowTable>()> layers_in(const StoreReader& st
   return [path = store.path().string()] { return std::make_shared<const RowTable>(read_rows(path).rows); };
 }
 
-/// Returns the number of parameters, in words, of each model of the catalogue. Other models have none, because the rows
-/// of a sweep do not state their files.
+/// Returns the number of parameters, in words, of each model in `rows` that the catalogue has. Other models get no
+/// words, because the rows of a sweep do not state their files.
 template <class NameOf, class Row>
-reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
+reports::ModelWords model_words(std::span<const Row> rows, const NameOf& name_of) {
   const std::vector<std::string> known = known_names(Catalogue::models);
   reports::ModelWords words;
   for (const Row& row : rows) {
@@ -211,7 +212,7 @@ Answer outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFold
   folder.write(files);
   answer.write = layer_writer(store, [results, rule](std::string_view format) {
     return renderer(format)(results->rows, rule,
-                            words_on(std::span(results->rows), [](const ResultRow& row) { return row.model; }));
+                            model_words(std::span(results->rows), [](const ResultRow& row) { return row.model; }));
   });
   answer.figures = [results, rule] { return figures_of(results->rows, rule); };
   return answer;
@@ -226,12 +227,12 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   if (sweep.writes("report") && is_small) {
     files.push_back(file_of("report.html", report_of(sweep, rows)));
   }
-  if (sweep.writes("map")) {
+  if (sweep.writes("map") && is_small) {
     add_maps(std::span<const StepRow>(rows), rule, files);
   }
   folder.write(files);
-  if (sweep.writes("report") && !is_small) {
-    note_missing_report(store, caller);
+  if (!is_small) {
+    report_missing_outputs(sweep, store, caller);
   }
   if (const std::string warnings = warnings_once(rows); !warnings.empty()) {
     caller.note(warnings);
@@ -239,7 +240,7 @@ Answer outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFold
   return {.code = code_of(store),
           .write =
               [results, rule](std::string_view format, const Sink& sink) {
-                sink(step_renderer(format)(*results, rule, words_on(std::span(*results), [](const StepRow& row) {
+                sink(step_renderer(format)(*results, rule, model_words(std::span(*results), [](const StepRow& row) {
                   return row.text("model");
                 })));
               },

@@ -17,7 +17,7 @@ namespace {
 /// Returns a run with the values common to layers and steps. Throws ConfigError if `error` is empty.
 ExpectedRun run_with(std::string strategy, Duration time, std::optional<double> error, double false_alarms) {
   if (!error) {
-    throw ConfigError("--set uncertainty: ranges need it; set it to on");
+    throw ConfigError("--set uncertainty: ranges need uncertainty; set it to on");
   }
   return {.strategy = std::move(strategy),
           .time = time,

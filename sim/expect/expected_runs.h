@@ -15,7 +15,7 @@
 namespace commfuse::expect {
 
 struct ExpectedRun {
-  std::string scope;  ///< "layer", "step"
+  std::string scope;  ///< A scope of `run`, for example "layer" or "step".
   std::string model;
   std::string strategy;  ///< With its parameters, for example "sliced k=4".
   std::int64_t ranks = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that were requested last, by key. Consecutive points try the same few schedules in the same order, so the next
-// value is usually the one after the last.
+// The 16 values that were added last, by key. Consecutive points try the same few schedules in the same order, so
+// find() starts at the entry after the one that it found previously.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace commfuse {
 template <class Key, class Value>
 class Recent {
  public:
-  /// Returns null if the key is not among the last few. The pointer is valid until the next call.
+  /// Returns null if the key is not among the 16 that were added last. The pointer is valid until the next call.
   const Value* find(const Key& key) {
     for (std::size_t tried = 0; tried < size_; ++tried) {
       const std::pair<Key, Value>& entry = entries_[next_];

@@ -15,7 +15,7 @@ namespace commfuse::score {
 namespace {
 
 std::string cache_in_words(std::string_view cache) {
-  return fmt::format("a cache in {}, which no setting chooses", with_escapes(cache));
+  return fmt::format("a cache in {}, a dtype that no setting can select", with_escapes(cache));
 }
 
 struct PrefillCalls {

@@ -185,7 +185,7 @@ ExpertLayerSize ExpertColumns::size(Row& row) const {
 
 std::string ExpertColumns::why_not(const Row& row) const {
   if (row.has(dtype) && !dtype_in_table(row.text(dtype))) {
-    return fmt::format("experts in {}, which no setting chooses", with_escapes(row.text(dtype)));
+    return fmt::format("experts in {}, a dtype that no setting can select", with_escapes(row.text(dtype)));
   }
   if (row.text(kernel).starts_with("sglang")) {
     return "experts of SGLang, whose rows do not tell which layers are gated";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "model/analysis/error_tail.h"
@@ -19,8 +20,9 @@ double StepEvidence::correction(const Uncertainty& uncertainty) const {
 }
 
 StepEvidence step_evidence(std::string hardware, Duration measured, Duration predicted, Uncertainty doubts) {
-  // Sorts after the doubts of layouts: their names begin with a model's name, and no model's name begins with "~".
   doubts.doubts.push_back({StepDoubt{"~ the measurement"}, measured_step_error});
+  // Doubts are sorted, and a layout's doubt, whose text begins with the name of a model, may sort after "~".
+  std::ranges::sort(doubts.doubts, std::less{}, &Doubt::of);
   const double error = error_of(doubts);
   const double log_ratio = math::log(to_seconds(measured) / to_seconds(predicted));
   return {.evidence = {std::move(doubts), log_ratio},

@@ -58,7 +58,7 @@ class Filler {
     });
   }
 
-  [[nodiscard]] std::vector<std::string> columns() const {
+  [[nodiscard]] std::vector<std::string> shown_columns() const {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < is_used_.size(); ++i) {
       const Column& column = all_columns()[i];
@@ -125,14 +125,14 @@ class Filler {
 RowsInMemory rows_in_memory(const std::filesystem::path& file) {
   RowsInMemory rows{.database = Database::in_memory(file == "-" ? "stdin" : file),
                     .table_columns = columns_in_memory(),
-                    .columns = {}};
+                    .shown_columns = {}};
   rows.database.run("BEGIN");
   migrate(rows.database, rows.table_columns, 0);
   Filler filler(rows);
   rows_of_json_file(file.string(), {[&](std::span<const Value> values, const ResultRow&) { filler.layer(values); },
                                     [&](const StepRow& row) { filler.model(row); }});
   rows.database.run("COMMIT");
-  rows.columns = filler.columns();
+  rows.shown_columns = filler.shown_columns();
   return rows;
 }
 

@@ -14,7 +14,9 @@ namespace commfuse {
 struct RowsInMemory {
   Database database;
   std::vector<HeldColumn> table_columns;  ///< Columns of the table in memory: all_columns().
-  std::vector<std::string> columns;       ///< Columns of layers, if any, and of whole models in the file.
+  /// Names of the columns to show: all columns of layers if the file has layers, and every other column in which some
+  /// row has a value.
+  std::vector<std::string> shown_columns;
   bool has_layers = false;
   bool has_models = false;
 };

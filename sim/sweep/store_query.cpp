@@ -236,9 +236,12 @@ struct StoreQuery::Source {
   static Source of(const fs::path& file, Verify verify) {
     if (begins_like_json(file)) {
       RowsInMemory rows = rows_in_memory(file);
-      return {std::move(rows.database), {StoreKind::layers, std::move(rows.table_columns)},
-              std::move(rows.columns),  rows.has_layers,
-              rows.has_models,          false};
+      return {std::move(rows.database),
+              {StoreKind::layers, std::move(rows.table_columns)},
+              std::move(rows.shown_columns),
+              rows.has_layers,
+              rows.has_models,
+              false};
     }
     Database database(store_in(file), Database::Access::read);
     StoreTables tables = tables_of(store_in(file), verify);
@@ -248,7 +251,7 @@ struct StoreQuery::Source {
 
   Database database;
   StoreTables tables;
-  std::vector<std::string> columns;  ///< columns of the JSON
+  std::vector<std::string> shown_columns;  ///< Columns of the JSON; empty for a store.
   bool has_layers = false;
   bool has_models = false;
   bool is_store = true;
@@ -281,7 +284,7 @@ StoreQuery::StoreQuery(Source source)
       words_.insert(column.name);
     }
   }
-  columns_.insert(columns_.end(), source.columns.begin(), source.columns.end());
+  columns_.insert(columns_.end(), source.shown_columns.begin(), source.shown_columns.end());
   read_texts();
 }
 

@@ -331,7 +331,7 @@ TEST_F(Calibrate, AttentionOfDecodingIsFittedFromATable) {
   const Observations observations =
       read_observations({write("decode.csv", text + "mine,1,2,4,4,64,int4,5\n")}, std::nullopt);
   ASSERT_EQ(observations.skipped.size(), 1U);
-  EXPECT_EQ(observations.skipped[0], "decode.csv: a cache in int4, which no setting chooses (1 row)");
+  EXPECT_EQ(observations.skipped[0], "decode.csv: a cache in int4, a dtype that no setting can select (1 row)");
   const Calibration calibration = calibrate(base(), "h100-sxm", "mine", observations);
   ASSERT_EQ(calibration.parts.size(), 2U);
   EXPECT_EQ(calibration.parts[0].name, "decode attention");
@@ -579,9 +579,10 @@ TEST_F(Calibrate, AnUnknownFormatListsTheKnownFormats) {
   };
   const std::string remedy =
       "; give output of nccl-tests, a CSV of GEMMs (hw,dtype,m,n,k,time_us), attention "
-      "(hw,batch,seqlen,heads,kv_heads,head_dim,time_us), layers (hw,op,tp,m,n,k,median_us) or messages "
-      "(op,ngpus,bytes,time_us), a record of commfuse-validate bench, a trace of PyTorch's profiler, a Nsight Systems "
-      "export, or a Chakra trace";
+      "(hw,batch,seqlen,heads,kv_heads,head_dim,time_us), layers (hw,op,tp,m,n,k,median_us), messages "
+      "(op,ngpus,bytes,time_us) or another table of docs/machines.md (attention of decoding, latent attention, "
+      "experts, quantization, all-reduces of frameworks, exchanges), a record of commfuse-validate bench, a trace of "
+      "PyTorch's profiler, a Nsight Systems export, or a Chakra trace";
   const std::string file = write("file.txt", "").string();
   EXPECT_EQ(error_of_text(""), file + ": it is empty" + remedy);
   EXPECT_EQ(error_of_text("hello\n"), file + ": its format is not recognized" + remedy);

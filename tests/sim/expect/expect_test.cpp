@@ -45,16 +45,17 @@ TEST(ExpectedRows, RefuseMoreGpusThanTheMachineHas) {
     return test::message_of(
         [&] { expected_rows(expectation, {.ops = {LinkOp::all_reduce}, .gpus = {gpus}, .sizes = {{gib}}}); });
   };
-  EXPECT_EQ(
-      refusal(node, 16),
-      "--ranks: 16 GPUs do not fit h100-sxm, which has one node of 8; use 2 to 8, or a cluster such as dgx-h100-x2");
+  EXPECT_EQ(refusal(node, 16),
+            "--ranks: 16 GPUs do not fit h100-sxm, which has one node with 8 GPUs; use 2 to 8, or a cluster such as "
+            "dgx-h100-x2");
   EXPECT_EQ(refusal(Expectation(load_machine("dgx-h100-x2")), 11),
-            "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes of 8; use 2 to 8, or whole nodes up to 16");
+            "--ranks: 11 GPUs do not fit dgx-h100-x2, which has 2 nodes with 8 GPUs each; use 2 to 8, or whole nodes "
+            "up to 16");
 }
 
 TEST(ExpectedRows, ApplySetupsAndRefuseImpossibleOnes) {
   EXPECT_EQ(test::message_of([] { with_setup(load_machine("l40s-pcie"), {.nvls = false}); }),
-            "--nvls: l40s-pcie has no switch that sums; remove it");
+            "--nvls: l40s-pcie has no sums in the switch (NVLS); remove --nvls");
   EXPECT_EQ(test::message_of([] { with_setup(load_machine("h100-sxm"), {.ctas = 0}); }),
             "--ctas: a kernel uses at least one CTA; use 1 or more");
   EXPECT_EQ(test::message_of([] { with_setup(load_machine("h100-sxm"), {.rails = 4}); }),
@@ -83,16 +84,20 @@ TEST(ExpectedRows, MayUseFewerGpusPerNodeThanTheNodeHas) {
   EXPECT_EQ(row_of(8, 4).time, message_time(expectation.machine(), {LinkOp::all_gather, 8, 2, {gib}}));
   EXPECT_EQ(test::message_of([&] { row_of(8, 9); }), "--gpus-per-node: a node of dgx-h100-x2 has 8 GPUs; use 1 to 8");
   EXPECT_EQ(test::message_of([&] { row_of(16, 4); }),
-            "--ranks: 16 GPUs do not fit dgx-h100-x2, which has 2 nodes of 4; use 2 to 4, or whole nodes up to 8");
-  EXPECT_EQ(test::message_of([&] { row_of(3, 1); }),
-            "--ranks: 3 GPUs do not fit dgx-h100-x2, which has 2 nodes of 1; use 2");
+            "--ranks: 16 GPUs do not fit dgx-h100-x2, which has 2 nodes with 4 GPUs each under --gpus-per-node 4; use "
+            "2 to 4, or whole nodes up to 8");
+  EXPECT_EQ(
+      test::message_of([&] { row_of(3, 1); }),
+      "--ranks: 3 GPUs do not fit dgx-h100-x2, which has 2 nodes with one GPU each under --gpus-per-node 1; use 2");
   EXPECT_EQ(test::message_of([&] { row_of(8, 2); }),
-            "--ranks: 8 GPUs do not fit dgx-h100-x2, which has 2 nodes of 2; use 2, or whole nodes up to 4");
+            "--ranks: 8 GPUs do not fit dgx-h100-x2, which has 2 nodes with 2 GPUs each under --gpus-per-node 2; use "
+            "2, or whole nodes up to 4");
   const Expectation node(load_machine("h100-sxm"));
   EXPECT_EQ(test::message_of([&] {
               expected_rows(node, {.ops = {LinkOp::all_gather}, .gpus = {2}, .sizes = {{gib}}, .gpus_per_node = 1});
             }),
-            "--ranks: 2 GPUs do not fit h100-sxm, which has one node of 1; use a larger --gpus-per-node, or a cluster "
+            "--ranks: 2 GPUs do not fit h100-sxm, which has one node with one GPU under --gpus-per-node 1; use a "
+            "larger --gpus-per-node, or a cluster "
             "such as dgx-h100-x2");
 }
 
@@ -118,7 +123,7 @@ TEST(ExpectedRows, AnotherVersionOfNcclWidensRangesAndMayLackNvls) {
   EXPECT_EQ(test::message_of([&] {
               with_setup(machine, {.nvls = true, .nccl = NcclVersion{2, 16, 5}});
             }),
-            "--nvls: NCCL 2.16.5 does not support it (2.17 and later do); remove it");
+            "--nvls: NCCL 2.16.5 does not support NVLS (2.17 and later do); remove --nvls");
   EXPECT_EQ(with_setup(load_machine("l40s-pcie"), {.nccl = NcclVersion{2, 16, 5}}).name, "l40s-pcie");
 }
 
@@ -141,7 +146,9 @@ TEST(ExpectedRows, SizesGrowByTheFactor) {
     EXPECT_EQ(sizes_between({1024}, {100'000}, factor).size(), 1U);  // The second size would exceed 64 bits.
   }
   EXPECT_EQ(test::message_of([] { sizes_between({8}, {4}, 2); }),
-            "sizes go from 8 B to 4 B; use a range from 1 B to 64 GiB, as in 1K..8G");
+            "sizes go from 8 B down to 4 B; write the smallest first, as in --sizes 1K..8G or -b 1K -e 8G");
+  EXPECT_EQ(test::message_of([] { sizes_between({0}, {4}, 2); }),
+            "sizes go from 0 B to 4 B; use a range from 1 B to 64 GiB, as in 1K..8G");
   EXPECT_EQ(test::message_of([] { sizes_between({1}, {4}, 1); }), "-f: 1 is not a step factor; use 2 or more");
 }
 

@@ -348,7 +348,7 @@ TEST(Score, AttentionOfDecodingHasTheParametersOfItsCache) {
   EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
   EXPECT_NEAR(score.errors[1], 0.5, 1e-6);
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_EQ(score.skipped[0].reason, "a cache in int4, which no setting chooses");
+  EXPECT_EQ(score.skipped[0].reason, "a cache in int4, a dtype that no setting can select");
 }
 
 TEST(Score, WeightCopiesThatFitIntoTheL2AreWarm) {
@@ -915,7 +915,7 @@ TEST(Score, ScoresTheShippedTables) {
 
 TEST(Score, MissingPathsAreUserErrors) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
 
-TEST(Score, ALinkToItselfIsNoTableOfItsFolder) {
+TEST(Score, ALinkToItselfIsNotATableOfItsFolder) {
   const OwnFolder folder;
   std::filesystem::create_directory("tables");
   std::ofstream("tables/a.csv") << gemm_header;

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -174,6 +176,13 @@ TEST(MeasuredStep, LimitsCorrectedStepsToTheDensePeak) {
   EXPECT_EQ(peak_note({"sliced", "commfuse"}),
             "note: corrected by the measured step, sliced and commfuse would take less time than the model FLOPs at "
             "the dense peak of the GPUs, so this limit is stated instead; check the measured step and the settings\n");
+}
+
+TEST(MeasuredStep, KeepsItsDoubtsSortedForEveryNameOfAModel) {
+  // The evidence adds a doubt "~ the measurement"; the name of a model may sort after it.
+  const StepEvidence evidence = step_evidence("mine", 2s, 1s, {{{StepDoubt{"~mine 8 4"}, 0.05}}});
+  EXPECT_EQ(evidence.evidence.of.doubts.size(), 2U);
+  EXPECT_TRUE(std::ranges::is_sorted(evidence.evidence.of.doubts, std::less{}, &Doubt::of));
 }
 
 TEST(MeasuredStep, DoesNotApplyToAnotherMachine) {

@@ -172,7 +172,7 @@ TEST_F(SweepFileTest, TheOutputHasAbsolutePathsOfImplementations) {
 }
 
 // The current folder may have a file named like a word that names no file.
-TEST_F(SweepFileTest, AFileNamedLikeAWordIsNoPath) {
+TEST_F(SweepFileTest, AWordIsNotAPathEvenIfAFileHasItsName) {
   const std::string text = to_yaml(sweep("set: {framework: none, as: all}\n"));
   std::ofstream("none") << "";
   std::ofstream("all") << "";
