@@ -19,16 +19,16 @@ struct Shift {
     out = builder.buffer("out", BufferRole::output, {rows_extent.dimension, 1}, one_column, DType::fp32);
     builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
   }
-  void exchange(bool sends, bool receives, Protocol protocol = Protocol::rendezvous) {
-    ExchangeSpec spec{.shift = 1, .wire = DType::fp32, .protocol = protocol};
-    if (sends) {
-      spec.send = {builder.whole(in)};
-    }
-    if (receives) {
-      spec.receive = {builder.whole(out)};
-    }
-    builder.exchange(spec);
+  /// Adds an exchange that sends and receives.
+  void exchange(Protocol protocol = Protocol::rendezvous) {
+    builder.exchange({.shift = 1,
+                      .send = {builder.whole(in)},
+                      .receive = {builder.whole(out)},
+                      .wire = DType::fp32,
+                      .protocol = protocol});
   }
+  void send_only() { builder.exchange({.shift = 1, .send = {builder.whole(in)}, .wire = DType::fp32}); }
+  void receive_only() { builder.exchange({.shift = 1, .receive = {builder.whole(out)}, .wire = DType::fp32}); }
   /// Returns the program; call it once.
   Program program() { return std::move(builder).build(); }
 

@@ -21,7 +21,8 @@ struct IssueOptions {
   /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;
   /// Overwrites the second-level cache before every iteration, because in a model other layers run before an op uses
-  /// its weights again. The makespan of a single iteration does not include this.
+  /// its weights again. The makespan of a run of one iteration excludes this; longer runs include the overwrites
+  /// between their iterations.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
   /// Address of the executor's buffers. If it is not set, the executor allocates its own memory.
@@ -66,7 +67,7 @@ class GpuExecutor : public Executor {
   virtual void get_ready(const RunOptions& options) = 0;
   /// Returns the streams that have work, once the plan is ready; an empty list if there is no work.
   [[nodiscard]] virtual std::vector<StreamId> streams() = 0;
-  /// Returns the first event that is available for framing iterations; all later events are available too.
+  /// Returns the first event that the plan leaves free for fork() and join(); all later events are free too.
   [[nodiscard]] virtual std::size_t first_free_event() const = 0;
   /// Issues one iteration, between fork and join.
   virtual void issue_once() = 0;
@@ -79,13 +80,14 @@ class GpuExecutor : public Executor {
   virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.
   virtual void finish() = 0;
-  /// Returns, by step of an iteration, the ops to which its kernels belong.
+  /// Returns, for each step of the issue plan, the ops to which the step's kernels belong.
   [[nodiscard]] virtual std::vector<std::vector<OpHere>> ops_by_step() const = 0;
 
   /// Discards the graph, because the plan changes to other options.
   void forget_graph() { graph_.reset(); }
-  /// Runs one iteration without a gate, because libraries cannot load kernels, allocate memory for attention, or make
-  /// connections behind a gate or in a capture. Leaves the values in memory as they were.
+  /// Unless work is issued as a stream, runs one iteration without a gate, because libraries cannot load kernels,
+  /// allocate memory for attention, or make connections behind a gate or in a capture. Afterwards restores the values
+  /// in memory, except random data.
   void warm_up();
 
   [[nodiscard]] const Lowered& lowered() const { return lowered_; }

@@ -58,12 +58,12 @@ bool Communicators::greet(std::size_t communicator, StreamId stream) {
 
 std::size_t Communicators::get_or_make(std::int32_t lane, const std::vector<int>& colors) {
   const std::pair key{lane, colors};
-  const auto known = made_.find(key);
-  if (known != made_.end()) {
+  const auto known = by_lane_and_colors_.find(key);
+  if (known != by_lane_and_colors_.end()) {
     return known->second;
   }
   const std::size_t communicator = network_.split(colors[static_cast<std::size_t>(network_.rank())]);
-  made_.emplace(key, communicator);
+  by_lane_and_colors_.emplace(key, communicator);
   return communicator;
 }
 
@@ -83,7 +83,7 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
       plan_(nccl_plan(program(), commands_)) {
   check(program().mesh.ranks() == communicators.network().ranks(), "every process has a rank");
   for (const NcclMembers& members : plan_.communicators) {
-    made_.push_back(communicators_.of(program(), members));
+    communicator_of_plan_.push_back(communicators_.of(program(), members));
   }
   if (communicators_.network().has_windows()) {
     for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
@@ -99,9 +99,9 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
     return needs_no_staging(joined(memory().layout().stack(0, command.outputs[0])), wire);
   });
   bool greets = false;
-  for (std::size_t i = 0; i < made_.size(); ++i) {
+  for (std::size_t i = 0; i < communicator_of_plan_.size(); ++i) {
     if (plan_.communicators[i].axis < 0) {
-      greets = communicators_.greet(made_[i], stream(plan_.communicators[i].lane)) || greets;
+      greets = communicators_.greet(communicator_of_plan_[i], stream(plan_.communicators[i].lane)) || greets;
     }
   }
   if (greets) {
@@ -228,10 +228,10 @@ void NcclExecutor::make_work(const RunOptions& options, std::span<Scratch> scrat
 }
 
 void NcclExecutor::get_ready(const RunOptions& options) {
-  if (made_for_ && made_for_->functions == options.functions && made_for_->sum_order == options.sum_order) {
+  if (work_options_ && work_options_->functions == options.functions && work_options_->sum_order == options.sum_order) {
     return;
   }
-  made_for_ = options;
+  work_options_ = options;
   forget_graph();
   make_with_scratch(driver(), program().lanes.size(), scratch_,
                     [&](std::span<Scratch> scratch) { make_work(options, scratch); });
@@ -255,7 +255,7 @@ void NcclExecutor::issue_step(std::size_t step_index) {
     issue(driver(), on, call);
   }
   if (work.communicates) {
-    const std::size_t communicator = made_[step.communicator];
+    const std::size_t communicator = communicator_of_plan_[step.communicator];
     Network& network = communicators_.network();
     if (step.kind == NcclStep::Kind::exchange && !signals_.empty()) {
       issue_puts(communicator, on, commands_[static_cast<std::size_t>(step.command)], work);

@@ -34,7 +34,7 @@ class Communicators {
  private:
   std::size_t get_or_make(std::int32_t lane, const std::vector<int>& colors);
   Network& network_;
-  std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
+  std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> by_lane_and_colors_;
   std::set<std::size_t> greeted_;
 };
 
@@ -47,27 +47,29 @@ class NcclExecutor final : public GpuExecutor {
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
   /// Throws Stuck if the device does not finish, after aborting everything that has begun, and std::runtime_error if
-  /// NCCL reports an error. Makespan and timeline are those of this rank, or those that options.together combines.
+  /// NCCL reports an error. Makespan and timeline are those of this rank, or those that RankOptions::together combines.
   Execution run(const RunOptions& options) override;
 
  private:
-  /// Work of a step on its stream, in order: packing, the message or compute, unpacking.
+  /// Work of a step on its stream: calls before its message, the message, and calls after it.
   struct Work {
-    std::vector<Call> before;
+    std::vector<Call> before;  ///< packing, or all calls of a compute step
     std::vector<MessageEnd> sends, receives;
     Panel in, out;  // operands of a collective
     bool communicates = false;
     PutSignals signals;
-    Address put_to = 0;  // address on this rank that corresponds to the target of the put
-    std::vector<Call> after;
+    Address put_to = 0;       ///< for a put with data: landing()
+    std::vector<Call> after;  ///< unpacking
   };
 
   /// Makes the work of all steps, with a scratch for each lane.
   void make_work(const RunOptions& options, std::span<Scratch> scratch);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
-  /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch.
+  /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch. Does nothing if the
+  /// network has no windows.
   void grow_to_all(const Calls& calls, std::span<Scratch> scratch) const;
-  /// Returns where a command's data arrives on its target, as the corresponding address on this rank.
+  /// Returns where the command's data arrives on the target rank, as NCCL's puts take it: as an address on this rank,
+  /// at the same offset of this rank's buffers or of its scratch, which starts at `base`.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;
@@ -77,7 +79,8 @@ class NcclExecutor final : public GpuExecutor {
   void issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work);
 
   void get_ready(const RunOptions& options) override;
-  /// Returns at least one stream, because a rank without an op still takes part in every barrier and gather.
+  /// Returns at least one stream, because a rank without an op still takes part in every barrier (align()) and reports
+  /// its execution.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
@@ -96,11 +99,11 @@ class NcclExecutor final : public GpuExecutor {
   Rank rank_;
   std::vector<Command> commands_;
   NcclPlan plan_;
-  std::vector<std::size_t> made_;                   // by communicator of the plan
+  std::vector<std::size_t> communicator_of_plan_;   // number in communicators_, by communicator of the plan
   std::vector<std::vector<Command>> all_commands_;  // by rank, if the network has windows
   std::vector<PutSignals> signals_;                 // by command, if the network has puts
-  std::optional<RunOptions> made_for_;
-  std::vector<Work> work_;  // by step
+  std::optional<RunOptions> work_options_;          // options of work_
+  std::vector<Work> work_;                          // by step
   std::optional<ScratchRoom> scratch_;
 };
 

@@ -241,13 +241,20 @@ class Interference {
  public:
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
 
-  void measure(int ctas, bool with_product, bool with_copies, ProbeRows& rows) {
+  /// Work that runs at the same time.
+  struct Work {
+    int ctas = 1;  ///< CTAs of the copies, whose multiprocessors the GEMM does not use.
+    bool product = false;
+    bool copies = false;
+  };
+
+  void measure(const Work& work, ProbeRows& rows) {
     const auto issue = [&] {
-      if (with_copies) {
-        issue_copies(ctas);
+      if (work.copies) {
+        issue_copies(work.ctas);
       }
-      if (with_product) {
-        issue_product(ctas);
+      if (work.product) {
+        issue_product(work.ctas);
       }
     };
     run_without_gate(device_, issue);
@@ -255,18 +262,18 @@ class Interference {
     std::vector<double> total_times = sampled(options_, [&] {
       ++turn_;
       const Micros micros = behind_gate(device_, issue);
-      if (with_copies) {
+      if (work.copies) {
         const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
         copy_times.push_back(Micros(copying).count() / copies);
       }
       return micros;
     });
     const std::vector<std::pair<std::string, std::string>> parameters{
-        {"ctas", number(ctas)}, {"beside", with_product && with_copies ? "yes" : "no"}};
-    if (with_product) {
+        {"ctas", number(work.ctas)}, {"beside", work.product && work.copies ? "yes" : "no"}};
+    if (work.product) {
       rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(total_times)});
     }
-    if (with_copies) {
+    if (work.copies) {
       copy_times.erase(copy_times.begin());  // sampled() does not count its first call
       rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copy_times)});
     }
@@ -314,9 +321,9 @@ std::vector<ProbeRow> probe_interference(Device& device, const ProbeOptions& opt
     if (ctas >= device.driver().facts().multiprocessors) {
       break;  // the copy would leave no multiprocessor to the GEMM
     }
-    probe.measure(ctas, true, false, rows);
-    probe.measure(ctas, false, true, rows);
-    probe.measure(ctas, true, true, rows);
+    probe.measure({.ctas = ctas, .product = true}, rows);
+    probe.measure({.ctas = ctas, .copies = true}, rows);
+    probe.measure({.ctas = ctas, .product = true, .copies = true}, rows);
   }
   return rows.take();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves and runs one schedule: `commfuse-validate check` does this for every row.
+// Proves and runs one schedule: `commfuse-validate check` does this for every row of its table.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace commfuse::validate {
 /// An operation whose schedules are checked. `scope` is the user's word; the scope mlp has two operations, one per
 /// activation.
 struct CheckedOperation {
-  std::string_view scope;  // ag_gemm, gemm_rs, attention, mlp, layer, ag_gemm_backward
-  std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu, ag_gemm_backward
+  std::string_view scope;  // for example mlp
+  std::string_view name;   // for example mlp_swiglu; see checked_operations()
   Operation operation;
 };
 
@@ -59,7 +59,8 @@ struct CheckResult {
 /// Returns the program of a point.
 Program program_of(const CheckPoint& point);
 
-/// Returns elements per block: deliberately awkward sizes, in which no two dimensions are equal, and larger ones.
+/// Returns two sets of sizes, in elements per block: small ones, mostly odd or different from each other, and larger
+/// ones.
 std::vector<Sizes> checked_sizes(const Program& program);
 
 /// Throws ConfigError as sizes_for() does if the schedule is from a file.
@@ -67,13 +68,13 @@ CheckResult check_point(const CheckPoint& point);
 
 class References;
 
-/// The executor of the points, and the number of orders.
+/// Settings of a check, the same for all points.
 struct CheckHow {
   std::string name = "reference";
   MakeExecutor executor{};
-  MakeExecutor oracle{};  ///< VerifyOptions::oracle
-  int orders = 4;
-  std::uint64_t chaos = 1;
+  MakeExecutor oracle{};      ///< VerifyOptions::oracle
+  int orders = 4;             ///< VerifyOptions::orders
+  std::uint64_t chaos = 1;    ///< VerifyOptions::chaos
   bool library_sums = false;  ///< VerifyOptions::library_sums
   /// Combines the verdicts where several processes each check their own ranks.
   std::function<Verdict(int ranks, const Verdict& mine)> together{};

@@ -47,9 +47,9 @@ Program program_named(std::string_view operation, std::string_view strategy, std
   return program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1});
 }
 
-/// True if only `commfuse-validate check --executor cpu --long` checks the point: a schedule with more slices, or a
-/// variant of a chain of sites.
-bool is_left_to_the_long_cpu_check(const CheckPoint& point) {
+/// True if this test leaves the point to `commfuse-validate check --executor cpu`: a schedule with more than two slices
+/// or sub-slices, or, for an operation of several stages, with any option beyond those of `plain`.
+bool is_left_to_the_cpu_check(const CheckPoint& point) {
   const StrategyOptions& options = point.options;
   if ((point.strategy->name == "sliced" && options.slices > 2) || options.sub_slices > 2) {
     return true;
@@ -69,7 +69,7 @@ TEST_P(ThreadsOnEveryRankCount, EveryScheduleGivesTheInterpretersBitsUnderChaos)
   for (const DType dtype : {DType::bf16, DType::fp32}) {
     for (const CheckedOperation& operation : checked_operations()) {
       for (const CheckPoint& point : points_of(operation, GetParam(), dtype)) {
-        if (is_left_to_the_long_cpu_check(point)) {
+        if (is_left_to_the_cpu_check(point)) {
           continue;
         }
         const auto program = shared(program_of(point));
@@ -162,7 +162,7 @@ std::string reason_of(CpuExecutor& executor) {
 TEST(CpuExecutor, MovesRowsByEveryProtocol) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     Shift shift(3);
-    shift.exchange(true, true, protocol);
+    shift.exchange(protocol);
     const auto executor = executor_of(shift);
     const Matrix<float> values = matrix({{10}, {11}, {12}});
     executor->prepare({&values, 1});
@@ -177,16 +177,16 @@ TEST(CpuExecutor, MovesRowsByEveryProtocol) {
 
 TEST(CpuExecutor, OpsThatWaitForEachOtherAreNamedImmediately) {
   Shift shift(2);
-  shift.exchange(true, false);
-  shift.exchange(false, true);
+  shift.send_only();
+  shift.receive_only();
   EXPECT_EQ(reason_of(*executor_of(shift, {.patience = 1h})),
             "no op can run: rank 0 waits at op 0 (exchange) for rank 1, rank 1 waits at op 0 (exchange) for rank 0");
 }
 
 TEST(CpuExecutor, ManyStuckRanksAreCounted) {
   Shift shift(9);
-  shift.exchange(true, false);
-  shift.exchange(false, true);
+  shift.send_only();
+  shift.receive_only();
   EXPECT_NE(
       reason_of(*executor_of(shift, {.patience = 1h})).find(", rank 3 waits at op 0 (exchange) for rank 4, and 5 more"),
       std::string::npos);
@@ -200,7 +200,7 @@ std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration duration) {
 
 TEST(CpuExecutor, AbandonsAndNamesOpsThatDoNotEndInTime) {
   Shift shift(2);
-  shift.exchange(true, true);
+  shift.exchange();
   EXPECT_EQ(reason_of(*executor_of(shift, {.costs = costs_of(1, 1h), .patience = 300ms})),
             "no op has completed for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
 }
@@ -236,7 +236,7 @@ TEST(CpuExecutor, EmulationRunsInFp8WhichRealWorkRefuses) {
 
 TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
   Shift shift(2);
-  shift.exchange(true, true);
+  shift.exchange();
   const auto executor = executor_of(shift, {.pace = Pace{.latency = 2ms, .bandwidth = {4000.0}}});
   const Matrix<float> values = matrix({{1}, {2}});
   executor->prepare({&values, 1});
@@ -247,7 +247,7 @@ TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
 TEST(Pace, ARingTakesOneStepPerOtherMember) {
   const Pace pace{.latency = 1us, .bandwidth = {1e9}};
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, false), 6us);  // 3 x (1 us + 1000 B at 1 GB/s)
-  EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, true), 12us);
+  EXPECT_EQ(ring_time(pace, Bytes{4000}, 4, true), 12us);  // An all-reduce passes the ring twice.
   EXPECT_EQ(ring_time(pace, Bytes{4000}, 1, false), 0us);
 }
 
@@ -305,20 +305,20 @@ TEST(Products, ABlockOfRowsHasTheBitsOfTheWholeGemm) {
        {std::array{64, 37, 48}, std::array{96, 300, 33}, std::array{80, 64, 64}, std::array{256, 1024, 256}}) {
     const Matrix<float> a = random_matrix(random, rows, k);
     const Matrix<float> b = random_matrix(random, k, columns);
-    const Matrix<float> by_eigen = blocked(a, false, b, false);
-    const Matrix<float> ascending = product(a, b);
+    const Matrix<float> whole_blocked = blocked(a, false, b, false);
+    const Matrix<float> whole_ascending = product(a, b);
     for (const std::int64_t parts : {2, 4, 8}) {
       for (std::int64_t part = 0; part < parts; ++part) {
         const std::int64_t height = rows / parts;
         const Matrix<float> part_of_a = rows_of(a, part * height, height);
-        EXPECT_EQ(blocked(part_of_a, false, b, false), rows_of(by_eigen, part * height, height));
-        EXPECT_EQ(product(part_of_a, b), rows_of(ascending, part * height, height));
+        EXPECT_EQ(blocked(part_of_a, false, b, false), rows_of(whole_blocked, part * height, height));
+        EXPECT_EQ(product(part_of_a, b), rows_of(whole_ascending, part * height, height));
       }
     }
   }
 }
 
-TEST(Products, ATransposedOrEmbeddedFactorGivesTheSameBits) {
+TEST(Products, ATransposedFactorOrAnEmbeddedResultHasTheSameBits) {
   Random random(2);
   const Matrix<float> a = random_matrix(random, 96, 300);
   const Matrix<float> b = random_matrix(random, 300, 64);

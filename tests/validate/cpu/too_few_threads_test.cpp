@@ -55,7 +55,7 @@ TEST(TooFewThreads, EndARunOnTheCpu) {
     GTEST_SKIP() << "sanitizers reserve address space";
   }
   test::Shift shift(too_many);
-  shift.exchange(true, true);
+  shift.exchange();
   const Costs costs{.duration = {std::chrono::microseconds(1)}, .issue = {Duration{}}};
   CpuExecutor executor(lower(std::make_shared<const Program>(shift.program())), Sizes{{1, 1}},
                        {.costs = std::make_shared<const Costs>(costs)});

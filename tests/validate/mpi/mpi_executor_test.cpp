@@ -104,7 +104,7 @@ TEST(MpiExecutor, AllRanksTogetherCompareAsMuchAsThreadsDo) {
 TEST(MpiExecutor, MovesRowsByEveryProtocol) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     Shift shift(3);
-    shift.exchange(true, true, protocol);
+    shift.exchange(protocol);
     const auto program = shared(shift.program());
     const auto thrown = on_processes(3, [&](World& world) {
       Crew crew(world, long_patience);
@@ -126,8 +126,8 @@ TEST(MpiExecutor, MovesRowsByEveryProtocol) {
 
 TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAllRanks) {
   Shift shift(2);
-  shift.exchange(true, false);
-  shift.exchange(false, true);
+  shift.send_only();
+  shift.receive_only();
   const auto program = shared(shift.program());
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, 100ms);
@@ -141,7 +141,7 @@ TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAllRanks) {
 
 TEST(MpiExecutor, ALostProcessIsNamedAndNothingRunsAfterwards) {
   Shift shift(3);
-  shift.exchange(true, true);
+  shift.exchange();
   const auto program = shared(shift.program());
   const auto thrown = on_processes(3, [&](World& world) {
     if (world.process() == 2) {
@@ -162,7 +162,7 @@ TEST(MpiExecutor, ALostProcessIsNamedAndNothingRunsAfterwards) {
 
 TEST(MpiExecutor, ALostLeaderIsDetected) {
   Shift shift(2);
-  shift.exchange(true, true);
+  shift.exchange();
   const auto program = shared(shift.program());
   const auto thrown = on_processes(2, [&](World& world) {
     if (world.process() == 1) {
@@ -217,7 +217,7 @@ TEST(Crew, AllProcessesEndWithTheSameExitCode) {
 
 TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   Shift shift(2);
-  shift.exchange(true, true);
+  shift.exchange();
   const auto program = shared(shift.program());
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);
@@ -406,7 +406,7 @@ TEST(Note, RefusesMatricesOfImpossibleSize) {
 
 TEST(MpiExecutor, RefusesNotesOfUnknownOps) {
   Shift shift(2);
-  shift.exchange(true, true);
+  shift.exchange();
   const auto program = shared(shift.program());
   for (const OpId op : {OpId{-1}, OpId{1 << 30}}) {
     const auto thrown = on_processes(2, [&](World& world) {

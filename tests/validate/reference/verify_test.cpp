@@ -32,9 +32,9 @@ bool plainest(const StrategyOptions& options) {
   return options == plain;
 }
 
-/// True if only the long check covers the point. The test covers every kind of schedule at a single site on a
-/// few ranks, and a few kinds in chains of sites.
-bool is_left_to_the_long_check(const CheckPoint& point) {
+/// True if this test leaves the point to `commfuse-validate check`. The test covers every kind of schedule at a single
+/// site on a few ranks, and a few kinds in chains of sites.
+bool is_left_to_the_check(const CheckPoint& point) {
   const std::string_view strategy = point.strategy->name;
   if ((strategy == "sliced" && point.options.slices > 2) || point.options.sub_slices > 2) {
     return true;
@@ -253,7 +253,7 @@ TEST_P(EveryMutation, IsProvedRightExactlyWhenItRunsRight) {
   for (const CheckedOperation& operation : checked_operations()) {
     for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
       const bool chain = operation.operation.stages.size() > 1;
-      if (is_left_to_the_long_check(point) || (chain && !plainest(point.options))) {
+      if (is_left_to_the_check(point) || (chain && !plainest(point.options))) {
         continue;
       }
       for (const Mutation& mutation : mutations_of(program_of(point))) {
