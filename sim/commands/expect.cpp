@@ -357,7 +357,7 @@ void refuse_idle_flags(CLI::App& command) {
   const auto refuse = [&](const auto& flags, std::string_view why) {
     for (const char* const flag : flags) {
       if (has(flag)) {
-        throw ConfigError(fmt::format("{}: {}; remove it", flag, why));
+        throw ConfigError(fmt::format("{0}: {1}; remove {0}", flag, why));
       }
     }
   };

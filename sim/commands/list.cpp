@@ -131,7 +131,7 @@ Listing listing_of(const ListRequest& request) {
     require_word("WHAT", request.kind, kinds, "list");
   }
   if (!request.folder.empty() && request.kind != "models") {
-    throw ConfigError("FOLDER: only models can be listed from a folder; remove it, or list models");
+    throw ConfigError("FOLDER: only models can be listed from a folder; remove FOLDER, or list models");
   }
   return request.kind == "models" ? request.folder.empty() ? listed_models() : listed_models_in(request.folder)
          : names_hardware || request.kind == "hardware" ? listed_machines(Catalogue::nodes, false)

@@ -119,7 +119,7 @@ void require_new_machine(const std::string& name, const fs::path& out) {
   require_name(name);
   std::error_code error;  // Writing reports a path that is not valid.
   if (fs::exists(fs::symlink_status(out, error))) {
-    throw ConfigError(fmt::format("{} already exists; choose another --out, or remove it", out.string()));
+    throw ConfigError(fmt::format("{} already exists; choose another --out, or remove this file", out.string()));
   }
 }
 

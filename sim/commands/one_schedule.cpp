@@ -73,7 +73,7 @@ StrategyOptions chosen(const Candidates& candidate, const Point& point) {
 
 OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (!arguments.files.sizes.empty()) {
-    throw ConfigError("--size: the model defines all sizes of a generated schedule; remove it, or name a file");
+    throw ConfigError("--size: the model defines all sizes of a generated schedule; remove --size, or name a file");
   }
   const Settings settings = settings_of_run(arguments.settings);
   Library library;
@@ -105,7 +105,7 @@ std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) 
                                                                  : "";
   if (!flag.empty()) {
     throw ConfigError(
-        fmt::format("--{}: has no effect when a file is exported in a format without times; remove it", flag));
+        fmt::format("--{0}: has no effect when a file is exported in a format without times; remove --{0}", flag));
   }
   ScheduleFile file = load_schedule(arguments.files.files.front());
   const std::string findings = in_words(file.path.string(), check_program(file.program));

@@ -315,7 +315,7 @@ reports::ReportInput report_input(std::string title, RowTable rows, std::string 
   if (extras.jitter) {
     require_jitter(*extras.jitter);
     if (rows.empty() && !models.empty()) {
-      throw ConfigError("--jitter: these results are of whole models, which have no detailed point; remove it");
+      throw ConfigError("--jitter: these results are of whole models, which have no detailed point; remove --jitter");
     }
   }
   rows.order_by_point();

@@ -152,7 +152,7 @@ void refuse_measured_step(const RunRequest& request) {
   for (const auto& [flag, given] : {std::pair("--measured-step", !request.measured.time.empty()),
                                     std::pair("--measured-config", !request.measured.config.empty())}) {
     if (given) {
-      throw ConfigError(fmt::format("{}: applies to training steps only; choose --scope step, or remove it", flag));
+      throw ConfigError(fmt::format("{0}: applies to training steps only; choose --scope step, or remove {0}", flag));
     }
   }
 }
@@ -292,7 +292,7 @@ Answer run(const RunRequest& request, Caller& caller) {
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && count != 1) {
       throw ConfigError(
-          fmt::format("{}: requires a single point, but there are {}; choose one point, or remove it", flag, count));
+          fmt::format("{0}: requires a single point, but there are {1}; choose one point, or remove {0}", flag, count));
     }
   }
   const auto layer_run = std::make_shared<const LayerRun>(std::move(grid), std::move(library), caller);

@@ -54,7 +54,7 @@ void require_export_format(const ExportRequest& request) {
   const auto require_unset_unless = [&](std::string_view flag, const std::string& value, bool fits,
                                         std::string_view users) {
     if (!value.empty() && !fits) {
-      throw ConfigError(fmt::format("{}: applies only to {}; remove it", flag, users));
+      throw ConfigError(fmt::format("{0}: applies only to {1}; remove {0}", flag, users));
     }
   };
   require_unset_unless("--ranks-shown", request.ranks_shown, request.format == "dot", "-o dot");

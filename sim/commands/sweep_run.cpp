@@ -60,8 +60,8 @@ std::vector<std::size_t> missing_points(const StoreIdentity& identity, const Sto
 /// Opens the store. With `force`, a new store replaces a store that has other results.
 std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
   if (std::error_code ignored; std::filesystem::is_symlink(path, ignored)) {
-    throw ConfigError(
-        fmt::format("{} is a symbolic link, but a sweep writes only to its own folder; remove it", path.string()));
+    throw ConfigError(fmt::format("{} is a symbolic link, but a sweep writes only to its own folder; remove the link",
+                                  path.string()));
   }
   try {
     return std::make_unique<StoreWriter>(path, identity);

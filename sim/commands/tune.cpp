@@ -225,7 +225,8 @@ Answer run_tune(TuneRequest request, Caller& caller) {
   options.other_exchange = !is_chosen(settings, "parallel.context_exchange");
   put_jitter(run, options);
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
-    throw ConfigError("--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove it");
+    throw ConfigError(
+        "--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove --jitter none");
   }
   options.evidence = evidence_for(request, settings);
   tuned->tuning = tune(space, options);

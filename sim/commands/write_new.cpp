@@ -18,7 +18,8 @@ void require_new(const fs::path& folder, const std::vector<std::string>& names) 
   for (const std::string& name : names) {
     std::error_code error;
     if (fs::exists(fs::symlink_status(folder / name, error))) {
-      throw ConfigError(fmt::format("{} already exists; choose another --out, or remove it", (folder / name).string()));
+      throw ConfigError(
+          fmt::format("{} already exists; choose another --out, or remove this file", (folder / name).string()));
     }
   }
 }

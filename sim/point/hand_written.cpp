@@ -183,7 +183,7 @@ void require_comparable(const Grid& grid, std::span<const HandWritten> files, bo
       return value != "none";  // `as: none` requests no implementation
     });
     if (requests_other_work) {
-      throw ConfigError(fmt::format("{} computes none of the built-in scopes, but {} requests {}; remove it",
+      throw ConfigError(fmt::format("{} computes none of the built-in scopes, but {} requests {}; remove this setting",
                                     own_work_file->file, given.origin.where, fmt::join(given.values, ", ")));
     }
   }
@@ -275,7 +275,7 @@ void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files) 
   }
   for (const auto& [name, elements] : sizes) {
     if (is_of_model(name)) {
-      throw ConfigError(fmt::format("--size: the model defines the size of '{}'; remove it", name));
+      throw ConfigError(fmt::format("--size: the model defines the size of '{0}'; remove '{0}' from --size", name));
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw ConfigError(

@@ -65,8 +65,8 @@ bool draws_jitter(const Grid& grid) {
 
 /// Returns why no point draws anything; empty if one does.
 std::string_view why_nothing_is_drawn(const Grid& grid) {
-  return !draws_jitter(grid)      ? "without jitter; add --jitter default, or remove it"
-         : has_whole_models(grid) ? "on whole models, whose percentiles follow from formulas; remove it"
+  return !draws_jitter(grid)      ? "without jitter; add --jitter default, or remove this setting"
+         : has_whole_models(grid) ? "on whole models, whose percentiles follow from formulas; remove this setting"
                                   : "";
 }
 
@@ -205,10 +205,12 @@ std::string notes_on_unused_methods(const Grid& grid, const Library& library) {
   });
   std::string notes;
   if (!has_latent && has_scope(grid, "decode")) {  // other scopes refuse the setting
-    notes += note_on_unused_method(grid, "step.latent_decode", "on models without latent attention; remove it");
+    notes +=
+        note_on_unused_method(grid, "step.latent_decode", "on models without latent attention; remove this setting");
   }
   if (!has_sums(grid)) {
-    notes += note_on_unused_method(grid, "all_reduce_kernel", "with one rank; choose more --ranks, or remove it");
+    notes +=
+        note_on_unused_method(grid, "all_reduce_kernel", "with one rank; choose more --ranks, or remove this setting");
   }
   return notes;
 }

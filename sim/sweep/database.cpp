@@ -43,7 +43,7 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
       return fmt::format("{} is in use by another process; wait until it ends, or choose another folder", path);
     case Kind::foreign: return fmt::format("{} is not a commfuse result store; choose another file or folder", path);
     case Kind::damaged:
-      return fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path, words);
+      return fmt::format("{} is damaged ({}); restore a copy, or remove the file and run the sweep again", path, words);
     case Kind::full:
       return fmt::format(
           "{} could not be written: {}; earlier results are kept; free some space and run the same command again", path,

@@ -29,15 +29,15 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
 }
 
 [[noreturn]] void damaged(const fs::path& path, const std::string& what) {
-  throw DamagedDatabase(
-      fmt::format("{} is damaged ({}); restore a copy, or remove it and run the sweep again", path.string(), what));
+  throw DamagedDatabase(fmt::format("{} is damaged ({}); restore a copy, or remove the file and run the sweep again",
+                                    path.string(), what));
 }
 
 [[noreturn]] void refuse_tables(const Database& database) {
-  throw ConfigError(
-      fmt::format("{} has unexpected tables or views and was not written by this program; restore a copy, or remove it "
-                  "and run the sweep again",
-                  database.path().string()));
+  throw ConfigError(fmt::format(
+      "{} has unexpected tables or views and was not written by this program; restore a copy, or remove the "
+      "file and run the sweep again",
+      database.path().string()));
 }
 
 /// Returns the version of a store's tables; 0 for an empty file. Throws ConfigError for a file that is not a commfuse

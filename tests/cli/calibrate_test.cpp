@@ -148,7 +148,7 @@ TEST_F(CalibrateCommand, DoesNotOverwriteAFile) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, out() + " already exists; choose another --out, or remove it\n");
+  EXPECT_EQ(outcome.err, out() + " already exists; choose another --out, or remove this file\n");
 }
 
 TEST_F(CalibrateCommand, ATooLongNameIsAMistake) {

@@ -108,7 +108,7 @@ TEST(CommfuseSimConfig, VariablesThatACommandCannotUseAreIgnoredWithANote) {
 }
 
 TEST(CommfuseSimConfig, SeedsAndSamplesWithoutJitterAreNoted) {
-  const std::string remedy = " has no effect without jitter; add --jitter default, or remove it\n";
+  const std::string remedy = " has no effect without jitter; add --jitter default, or remove this setting\n";
   const std::string serial = " --ranks 2 --seq 1K --strategy serial";
   EXPECT_EQ(run_program("commfuse-sim run --samples 10 --seed 4" + serial).err,
             "note: --samples" + remedy + "note: --seed" + remedy);

@@ -120,7 +120,7 @@ TEST(Import, DoesNotOverwriteAFile) {
   std::ofstream("mine.run.yaml") << "mine\n";
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "./mine.run.yaml already exists; choose another --out, or remove it\n");
+  EXPECT_EQ(outcome.err, "./mine.run.yaml already exists; choose another --out, or remove this file\n");
   EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
 }
 

@@ -76,7 +76,7 @@ TEST(List, ImplementationsNameTheirStrategyAndMeasuredMachines) {
   EXPECT_NE(run_program("commfuse-sim list").out.find("\nimplementations\n"), std::string::npos);
   const Outcome folder = run_program(list + " configs");
   EXPECT_EQ(folder.code, 2);
-  EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove it, or list models\n");
+  EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove FOLDER, or list models\n");
 }
 
 TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
@@ -93,7 +93,7 @@ TEST(List, FrameworksListTheirOverlapAndTheSpeedOfTheHost) {
   EXPECT_NE(run_program("commfuse-sim list").out.find("\nframeworks\n"), std::string::npos);
   const Outcome folder = run_program(list + " configs");
   EXPECT_EQ(folder.code, 2);
-  EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove it, or list models\n");
+  EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove FOLDER, or list models\n");
 }
 
 TEST(List, OtherWordsForHardwareHaveNoFolderEither) {
@@ -101,7 +101,7 @@ TEST(List, OtherWordsForHardwareHaveNoFolderEither) {
     EXPECT_EQ(run_program("commfuse-sim list " + word).out, run_program("commfuse-sim list hardware").out);
     const Outcome folder = run_program("commfuse-sim list " + word + " configs");
     EXPECT_EQ(folder.code, 2);
-    EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove it, or list models\n");
+    EXPECT_EQ(folder.err, "FOLDER: only models can be listed from a folder; remove FOLDER, or list models\n");
   }
 }
 

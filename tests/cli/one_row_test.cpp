@@ -246,7 +246,8 @@ TEST_F(OneRow, ReportShowsLayersAndWholeModels) {
 TEST_F(OneRow, ReportRefusesViewsThatWholeModelsLack) {
   const Outcome outcome = run_program("commfuse-sim report models.jsonl --jitter default --out page.html");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "--jitter: these results are of whole models, which have no detailed point; remove it\n");
+  EXPECT_EQ(outcome.err,
+            "--jitter: these results are of whole models, which have no detailed point; remove --jitter\n");
   EXPECT_FALSE(std::filesystem::exists("page.html"));
 }
 

@@ -531,7 +531,7 @@ TEST(CommfuseSimRunStep, AMeasuredStepIsShownAndCorrectsTheTable) {
   EXPECT_EQ(run_program(step + " --axis jitter=none,default --measured-step 5s --measured-config mine.yaml").err,
             "--measured-step: the points differ in jitter; choose one --jitter\n");
   EXPECT_EQ(run_program("commfuse-sim run --measured-step 5s").err,
-            "--measured-step: applies to training steps only; choose --scope step, or remove it\n");
+            "--measured-step: applies to training steps only; choose --scope step, or remove --measured-step\n");
 }
 
 }  // namespace

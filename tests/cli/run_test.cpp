@@ -83,7 +83,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "strategy.form is ring, but strategy serial does not use it; remove it or add a strategy that does"},
       {"run -o jsn", "--output: unknown format 'jsn'; did you mean 'json'?"},
       {"run --axis seq=1K,2K --trace t.json",
-       "--trace: requires a single point, but there are 2; choose one point, or remove it"},
+       "--trace: requires a single point, but there are 2; choose one point, or remove --trace"},
       {"run --trace absent/t.json",
        "absent/t.json cannot be written: folder absent does not exist; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},

@@ -216,7 +216,7 @@ TEST_F(ScheduleFiles, FiguresDrawFilesAndStrategies) {
   }
   const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);
   EXPECT_EQ(two.code, 2);
-  EXPECT_EQ(two.err, "--figure: requires a single point, but there are 2; choose one point, or remove it\n");
+  EXPECT_EQ(two.err, "--figure: requires a single point, but there are 2; choose one point, or remove --figure\n");
   const Outcome png = run_program("commfuse-sim run --seq 2K --figure x.png");
   EXPECT_EQ(png.code, 2);
   EXPECT_EQ(
@@ -264,7 +264,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling requires; choose a multiple of 4, such as 1000 or "
        "1004"},
-      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model defines the size of 'qkv'; remove it"},
+      {"commfuse-sim run --schedule doubling --size qkv=3",
+       "--size: the model defines the size of 'qkv'; remove 'qkv' from --size"},
       {"commfuse-sim run --size experts=3", "--size: unknown dimension 'experts'; remove it"},
       {"commfuse-sim run --schedule doubling --size experts",
        "--size: 'experts' is not DIMENSION=ELEMENTS with 1 to 1G elements; write it as in experts=64"},

@@ -302,8 +302,8 @@ TEST_F(SweepTest, DoesNotChangeTheTargetOfALinkInItsFolder) {
   fs::create_symlink(path("kept"), path("out/results.sqlite"));
   const Outcome outcome = sweep(small_sweep);
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err,
-            path("out/results.sqlite") + " is a symbolic link, but a sweep writes only to its own folder; remove it\n");
+  EXPECT_EQ(outcome.err, path("out/results.sqlite") +
+                             " is a symbolic link, but a sweep writes only to its own folder; remove the link\n");
 }
 
 TEST_F(SweepTest, RefusesSettingsThatAreNotARegularFile) {

@@ -341,7 +341,7 @@ TEST(CommfuseSimTune, NamesItsObjectiveAndTheCostOfTheAlternative) {
   }
   EXPECT_LE(result.at("tail_of_other_choice").at("p99_ms"), result.at("tail").at("p99_ms"));
   EXPECT_EQ(run_program(command + "--minimize p99 --jitter none").err,
-            "--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove it\n");
+            "--minimize p99: --jitter none has no percentiles; choose another --jitter, or remove --jitter none\n");
   EXPECT_EQ(run_program(command + "--minimize median").code, 2);
 }
 

@@ -85,14 +85,15 @@ TEST(ValidateGpu, FlagsThatAnExecutorDoesNotUseAreNamed) {
     const std::string name(flag, std::string_view(flag).find(' '));
     for (const char* executor : {"cuda-peer", "cuda-virtual"}) {
       EXPECT_EQ(refusal(std::string("links --executor ") + executor + " " + flag),
-                name + " configures NCCL, which " + executor + " does not use; add --executor nccl, or remove it\n");
+                name + " configures NCCL, which " + executor + " does not use; add --executor nccl, or remove " + name +
+                    "\n");
     }
   }
   for (const char* flag : {"--view all-ranks", "--link bounce", "--link-ctas 8"}) {
     const std::string name(flag, std::string_view(flag).find(' '));
     for (const char* executor : {"cuda-peer", "nccl"}) {
       EXPECT_EQ(refusal(std::string("run --executor ") + executor + " " + flag),
-                name + " is for virtual ranks on one GPU; add --executor cuda-virtual, or remove it\n");
+                name + " is for virtual ranks on one GPU; add --executor cuda-virtual, or remove " + name + "\n");
     }
   }
 }

@@ -188,7 +188,7 @@ TEST(ValidateRun, RefusesNonsensicalFlags) {
             "--iterations: 'none' is not a whole number from 1 to 1000000; write one, as in --iterations 25\n");
   EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is not a number from 1 to 1000000; write one, or auto\n");
   EXPECT_EQ(refusal("run --compute real --dilation 2"),
-            "--dilation slows emulated ops only, but these ops run for real; remove it\n");
+            "--dilation slows emulated ops only, but these ops run for real; remove --dilation\n");
   EXPECT_EQ(refusal("run --link-bandwidth '1 GB/s'"),
             "--link-bandwidth and --link-latency require --compute real; add it, or remove them\n");
   EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),
@@ -318,7 +318,7 @@ TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
   const OwnFolder folder;
   ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);
   const std::string measured_with = " contradicts r.json, which was measured with ";
-  const std::string remedy = "; remove it, or measure again\n";
+  const std::string remedy = "; remove this setting, or measure again\n";
   EXPECT_EQ(refusal("compare r.json --seq 4K"), "--seq: '4K'" + measured_with + "seq 1K" + remedy);
   EXPECT_EQ(refusal("compare r.json --batch 64"), "--batch: '64'" + measured_with + "batch 1" + remedy);
   EXPECT_EQ(refusal("compare r.json --ranks 4"), "--ranks: '4'" + measured_with + "ranks 2" + remedy);
@@ -337,8 +337,8 @@ TEST(ValidateRun, SettingsThatContradictTheRecordAreRefused) {
   EXPECT_EQ(repriced.code, 0) << repriced.err;
   EXPECT_EQ(nlohmann::json::parse(repriced.out).size(), 2U);
   EXPECT_EQ(repriced.err,
-            "note: ops slept for prices with hardware h100-sxm, but predicted with h200-sxm; remove it, or measure "
-            "again\n");
+            "note: ops slept for prices with hardware h100-sxm, but the prediction uses h200-sxm; remove this setting, "
+            "or measure again\n");
   EXPECT_EQ(run_program("commfuse-validate compare r.json --seq 1024").err, "");
 }
 

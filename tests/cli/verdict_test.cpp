@@ -253,7 +253,7 @@ TEST(VerdictCommand, JobsNeedNoMachineAndNameTheRank) {
             std::string::npos);
   EXPECT_NE(out("markdown").find("| bad.csv | bad | <1% |"), std::string::npos) << out("markdown");
   EXPECT_EQ(run_program("commfuse-validate verdict good.csv --healthy bad.csv").err,
-            "--healthy: FILES describe jobs, whose ranks are compared with each other; remove it\n");
+            "--healthy: FILES describe jobs, whose ranks are compared with each other; remove --healthy\n");
   write("log.txt", log_of("node-a", 1.0));
   EXPECT_EQ(run_program("commfuse-validate verdict log.txt").err,
             "--expect: name the machine to judge nodes against, as in --expect h100-sxm\n");
@@ -367,11 +367,11 @@ TEST(ExpectCommand, RefusesGroupsThatAreTooLargeOrTooSmall) {
 TEST(ExpectCommand, ScopesRefuseFlagsOfCollectives) {
   const auto error_of = [](const std::string& flags) { return run_program("commfuse-sim expect " + flags).err; };
   EXPECT_EQ(error_of("--scope layer --sizes 1G"),
-            "--sizes: --scope predicts layers and steps instead of collectives; remove it\n");
+            "--sizes: --scope predicts layers and steps instead of collectives; remove --sizes\n");
   EXPECT_EQ(error_of("--scope layer --nvls off"),
-            "--nvls: not used with --scope, which takes the settings of run from --set; remove it\n");
-  EXPECT_EQ(error_of("--scope layer --copy 1G"), "--copy: --scope predicts layers and steps only; remove it\n");
-  EXPECT_EQ(error_of("--model llama-3.1-8b"), "--model: requires --scope; remove it\n");
+            "--nvls: not used with --scope, which takes the settings of run from --set; remove --nvls\n");
+  EXPECT_EQ(error_of("--scope layer --copy 1G"), "--copy: --scope predicts layers and steps only; remove --copy\n");
+  EXPECT_EQ(error_of("--model llama-3.1-8b"), "--model: requires --scope; remove --model\n");
   EXPECT_NE(error_of("--scope lyer").find("layer"), std::string::npos);
 }
 
@@ -407,11 +407,11 @@ TEST(ExpectCommand, AcceptsSizesOfNcclTestsButNotTogetherWithSizes) {
             "--collective: unknown collective 'broadcast'; known collectives: all_gather, reduce_scatter, all_reduce, "
             "all_to_all, send_recv\n");
   EXPECT_EQ(error_of("--thresholds aicr -o json"),
-            "--output: --thresholds prints the checker's own format; remove it\n");
+            "--output: --thresholds prints the checker's own format; remove --output\n");
   EXPECT_EQ(error_of("--thresholds aicr --sizes 1G"),
-            "--sizes: --thresholds uses the sizes that the checker measures; remove it\n");
-  EXPECT_EQ(error_of("--gemm 8x8x8 --ranks 4"), "--ranks: --gemm and --copy replace collectives; remove it\n");
-  EXPECT_EQ(error_of("--copy 1G --nvls off"), "--nvls: --gemm and --copy use a single GPU; remove it\n");
+            "--sizes: --thresholds uses the sizes that the checker measures; remove --sizes\n");
+  EXPECT_EQ(error_of("--gemm 8x8x8 --ranks 4"), "--ranks: --gemm and --copy replace collectives; remove --ranks\n");
+  EXPECT_EQ(error_of("--copy 1G --nvls off"), "--nvls: --gemm and --copy use a single GPU; remove --nvls\n");
   EXPECT_EQ(error_of("--dtype fp8"), "--dtype: requires --gemm; add --gemm, or remove --dtype\n");
   EXPECT_EQ(error_of("--gemm 8Kx8K"),
             "--gemm: '8Kx8K' is not a GEMM; write m, n and k up to 16M, as in 4096x8192x8192\n");

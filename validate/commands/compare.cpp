@@ -102,8 +102,9 @@ std::string repriced_in_words(const RunRecord& record, const Settings& settings)
   for (const auto& [key, value] : record.settings) {
     const Field* field = find_field(key);
     if (field != nullptr && field->type != FieldType::count && settings.at(*field).text != value) {
-      return fmt::format("ops slept for prices with {} {}, but predicted with {}; remove it, or measure again", key,
-                         value, settings.at(*field).text);
+      return fmt::format(
+          "ops slept for prices with {} {}, but the prediction uses {}; remove this setting, or measure again", key,
+          value, settings.at(*field).text);
     }
   }
   return "";

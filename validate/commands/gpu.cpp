@@ -270,17 +270,17 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
   if (!is_virtual && !crew_links_of(executor)) {
     if (const char* flag = first_given(command, all_flags)) {
       throw ConfigError(
-          fmt::format("{} needs a GPU; add --executor cuda-virtual, cuda-peer or nccl, or remove it", flag));
+          fmt::format("{0} needs a GPU; add --executor cuda-virtual, cuda-peer or nccl, or remove {0}", flag));
     }
     return;
   }
   if (const char* flag = first_given(command, nccl_flags); flag != nullptr && executor != "nccl") {
     throw ConfigError(
-        fmt::format("{} configures NCCL, which {} does not use; add --executor nccl, or remove it", flag, executor));
+        fmt::format("{0} configures NCCL, which {1} does not use; add --executor nccl, or remove {0}", flag, executor));
   }
   if (const char* flag = first_given(command, virtual_flags); flag != nullptr && !is_virtual) {
     throw ConfigError(
-        fmt::format("{} is for virtual ranks on one GPU; add --executor cuda-virtual, or remove it", flag));
+        fmt::format("{0} is for virtual ranks on one GPU; add --executor cuda-virtual, or remove {0}", flag));
   }
 }
 

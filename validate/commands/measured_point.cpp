@@ -231,8 +231,9 @@ void require_same_run(const Settings& recorded, const Settings& settings, const 
             fmt::format("{} chooses what to measure, but a record was given; remove one of them", now.origin.where));
       }
     } else if (!same_value(field, now.text, before.text)) {
-      throw ConfigError(fmt::format("{}: {} contradicts {}, which was measured with {} {}; remove it, or measure again",
-                                    now.origin.where, in_quotes(now.text), path, field.key, before.text));
+      throw ConfigError(
+          fmt::format("{}: {} contradicts {}, which was measured with {} {}; remove this setting, or measure again",
+                      now.origin.where, in_quotes(now.text), path, field.key, before.text));
     }
   }
 }
@@ -484,7 +485,7 @@ RunMode run_mode_of(const PredictedPoint& point, const MeasureArguments& argumen
     throw ConfigError("GPU executors always compute; remove --compute emulated, or choose --executor cpu");
   }
   if (mode.is_real() && arguments.dilation != MeasureArguments{}.dilation) {
-    throw ConfigError("--dilation slows emulated ops only, but these ops run for real; remove it");
+    throw ConfigError("--dilation slows emulated ops only, but these ops run for real; remove --dilation");
   }
   if (mode.pace && !mode.is_real()) {
     throw ConfigError("--link-bandwidth and --link-latency require --compute real; add it, or remove them");

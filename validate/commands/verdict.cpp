@@ -186,7 +186,7 @@ int run(const VerdictRequest& request) {
     verdicts = verdicts_on(logs.nodes, machine, options);
     machine_name = machine.name;
   } else if (!request.healthy.empty()) {
-    throw ConfigError("--healthy: FILES describe jobs, whose ranks are compared with each other; remove it");
+    throw ConfigError("--healthy: FILES describe jobs, whose ranks are compared with each other; remove --healthy");
   }
   for (const Job& job : jobs.jobs) {
     verdicts.jobs.push_back(verdict_on(job, options.false_alarms));

@@ -172,7 +172,7 @@ TEST_F(HandWrittenTest, MissingAndUnneededSizesAreReported) {
   EXPECT_EQ(test::message_of([&] {
               require_needed({{"tokens", 8}}, {&file, 1});
             }),
-            "--size: the model defines the size of 'tokens'; remove it");
+            "--size: the model defines the size of 'tokens'; remove 'tokens' from --size");
   EXPECT_EQ(test::message_of([&] { require_needed({{"experts", 8}}, {&file, 1}); }), "");
 }
 
@@ -338,14 +338,15 @@ TEST(Fit, CustomWorkCannotBeCombined) {
       message(grid_with(), true),
       "own.yaml computes none of the built-in scopes, so no strategy can be compared with it; remove the strategy");
   EXPECT_EQ(message(grid_with("scope", "mlp"), false),
-            "own.yaml computes none of the built-in scopes, but --scope requests mlp; remove it");
+            "own.yaml computes none of the built-in scopes, but --scope requests mlp; remove this setting");
   EXPECT_EQ(message(grid_with("as", "none"), false), "");
   EXPECT_EQ(message(grid_with("as", "flux"), false),
-            "own.yaml computes none of the built-in scopes, but --as requests flux; remove it");
+            "own.yaml computes none of the built-in scopes, but --as requests flux; remove this setting");
   Grid axis;
   axis.axes.push_back(parse_axis("as=none,flux"));
   EXPECT_EQ(message(axis, false),
-            "own.yaml computes none of the built-in scopes, but --axis as=none,flux requests none, flux; remove it");
+            "own.yaml computes none of the built-in scopes, but --axis as=none,flux requests none, flux; remove this "
+            "setting");
   files.push_back(written(generated(Scope::mlp, 2)));
   EXPECT_EQ(message(grid_with(), false),
             "own.yaml and mine.yaml compute different things and cannot be compared; run them separately");

@@ -117,7 +117,7 @@ TEST(UnusedVariables, OfWorkWithoutAScope) {
 }
 
 TEST(UnusedDraws, AreNotedWhereNoPointHasJitter) {
-  const std::string remedy = " has no effect without jitter; add --jitter default, or remove it\n";
+  const std::string remedy = " has no effect without jitter; add --jitter default, or remove this setting\n";
   for (const std::string scope : {"scope=mlp", "scope=step", "scope=decode"}) {
     EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10"})),
               "note: --set samples=10" + remedy + "note: COMMFUSE_SEED" + remedy);
@@ -131,7 +131,8 @@ TEST(UnusedDraws, AreNotedWhereNoPointHasJitter) {
 }
 
 TEST(UnusedDraws, AreNotedOnWholeModels) {
-  const std::string why = " has no effect on whole models, whose percentiles follow from formulas; remove it\n";
+  const std::string why =
+      " has no effect on whole models, whose percentiles follow from formulas; remove this setting\n";
   for (const std::string scope : {"scope=step", "scope=prefill", "scope=decode"}) {
     EXPECT_EQ(notes_on_unused_draws(grid_with({"COMMFUSE_SEED=3"}, {scope, "samples=10", "jitter=default"})),
               "note: --set samples=10" + why + "note: COMMFUSE_SEED" + why);
@@ -145,7 +146,7 @@ std::string notes_on_methods(const std::vector<std::string>& sets, const std::ve
 }
 
 TEST(UnusedMethods, OfLatentAttentionNeedAModelWithIt) {
-  const std::string why = " has no effect on models without latent attention; remove it\n";
+  const std::string why = " has no effect on models without latent attention; remove this setting\n";
   EXPECT_EQ(notes_on_methods({"scope=decode", "step.latent_decode=naive"}),
             "note: --set step.latent_decode=naive" + why);
   EXPECT_EQ(notes_on_methods({"scope=decode"}, {"step.latent_decode=absorb,naive"}),
@@ -157,7 +158,7 @@ TEST(UnusedMethods, OfLatentAttentionNeedAModelWithIt) {
 
 TEST(UnusedMethods, OfAllReducesNeedRanks) {
   const std::string note =
-      "note: --set all_reduce_kernel=vllm has no effect with one rank; choose more --ranks, or remove it\n";
+      "note: --set all_reduce_kernel=vllm has no effect with one rank; choose more --ranks, or remove this setting\n";
   EXPECT_EQ(notes_on_methods({"ranks=1", "all_reduce_kernel=vllm"}), note);
   EXPECT_EQ(notes_on_methods({"scope=decode", "ranks=1", "all_reduce_kernel=vllm"}), note);
   EXPECT_EQ(notes_on_methods({"scope=decode", "all_reduce_kernel=vllm"}, {"ranks=1,8"}), "");
@@ -169,7 +170,7 @@ TEST(UnusedMethods, OfAllReducesNeedRanks) {
 TEST(UnusedDraws, OfALabAreItsSamples) {
   const Settings settings = settings_of({"seed=4", "samples=9"});
   EXPECT_EQ(notes_on_unused_draws(settings, Use::lab),
-            "note: --set samples=9 has no effect without jitter; add --jitter default, or remove it\n");
+            "note: --set samples=9 has no effect without jitter; add --jitter default, or remove this setting\n");
 }
 
 }  // namespace

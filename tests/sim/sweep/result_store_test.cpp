@@ -609,8 +609,8 @@ TEST(ResultStore, RefusesAForeignSchemaAndKeepsItsRows) {
       database.run(fmt::format("PRAGMA synchronous = OFF; BEGIN; {}; COMMIT", change));
     }
     const std::string sentence =
-        "a.sqlite has unexpected tables or views and was not written by this program; restore a copy, or remove it and "
-        "run the sweep again";
+        "a.sqlite has unexpected tables or views and was not written by this program; restore a copy, or remove the "
+        "file and run the sweep again";
     EXPECT_EQ(refusal_of_reader("a.sqlite"), sentence) << change;
     EXPECT_EQ(refusal_of_writer("a.sqlite"), sentence) << change;
     Database database("a.sqlite", Database::Access::read);
