@@ -18,6 +18,7 @@
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 #include "model/units.h"
+#include "model/workload/recomputation.h"
 #include "model/workload/training_plan.h"
 
 namespace commfuse {
@@ -69,6 +70,8 @@ struct Framework {
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; gradient
   /// 8, conversion 6). 14: a loss that reads and writes 16 bits (PyTorch's log-softmax, loss and their gradients).
   double loss_bytes = 52.0;
+  /// The parts of a layer that `step.recompute: selective` runs again.
+  SelectiveRecompute selective;
   /// The framework's part of a plan: settings of `run`, and the values that they get if the user has chosen none.
   std::vector<std::pair<std::string, std::string>> settings;
 };

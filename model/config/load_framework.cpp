@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
@@ -71,6 +72,30 @@ std::vector<Scope> read_implementation_sites(YamlMap map) {
     map.mistake(key, fmt::format("unknown site {}; {}", in_quotes(word), remedy_for(word, words, "sites")));
   }
   return sites;
+}
+
+/// Returns the parts of a layer that selective recomputation runs again. Notes a mistake for anything but a list of
+/// their names.
+SelectiveRecompute read_selective(YamlMap map) {
+  constexpr std::string_view key = "selective_recompute";
+  const YamlValue value = *map.optional_value(key);
+  SelectiveRecompute selective{.attention_core = false};
+  if (value.kind() != YamlKind::list || value.items().empty()) {
+    map.mistake(key, fmt::format("{0} must be a list of parts, as in {0}: [attention_core]", key));
+    return selective;
+  }
+  for (const YamlValue& item : value.items()) {
+    const std::string word = item.kind() == YamlKind::scalar ? item.text() : "";
+    const auto* const part = std::ranges::find(recomputed_parts, word, &RecomputedPart::name);
+    if (part != recomputed_parts.end()) {
+      selective.*part->member = true;
+      continue;
+    }
+    std::vector<std::string_view> words;
+    std::ranges::transform(recomputed_parts, std::back_inserter(words), &RecomputedPart::name);
+    map.mistake(key, fmt::format("unknown part {}; {}", in_quotes(word), remedy_for(word, words, "parts")));
+  }
+  return selective;
 }
 
 /// Notes a mistake for each listed GEMM that the implementation has no kernels for.
@@ -222,6 +247,9 @@ Framework load_framework(std::string_view name_or_path) {
   read_host(root.map("host"), loaded);
   read_kernels(root.map("kernels"), loaded);
   read_tensor(file, root.map("tensor_parallel"), loaded);
+  if (root.optional_value("selective_recompute")) {
+    loaded.selective = read_selective(root);
+  }
   if (const std::optional<YamlMap> settings = root.optional_map("settings")) {
     read_settings(*settings, loaded);
   }

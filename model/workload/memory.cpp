@@ -10,6 +10,7 @@
 
 #include "model/check.h"
 #include "model/workload/parameters.h"
+#include "model/workload/recomputation.h"
 #include "model/workload/sites.h"
 
 namespace commfuse {
@@ -46,14 +47,15 @@ std::int64_t mlp_bytes(const Transformer& model, const TrainingPlan& plan, bool 
 /// Returns the bytes per token that attention keeps, all of which tensor ranks share: queries, keys, values, output,
 /// and scores if they are kept. A fused kernel's backward pass reads its output in 16 bits, so the input of an fp8
 /// out-projection is a copy.
-std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
+std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan, const SelectiveRecompute& selective) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
   const std::int64_t outputs = model.latent ? heads : model.attended_columns();
   const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
   const std::int64_t values = model.latent ? heads : model.kv_heads * model.value_dim();
   const std::int64_t gates = model.gated_attention ? heads : 0;
-  const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
+  const bool drops_scores = plan.recompute == Recompute::selective && selective.attention_core;
+  const bool keeps_scores = !plan.fused_attention && !drops_scores;
   const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
   const std::int64_t input = input_bytes(plan);
   const bool copied = plan.fused_attention && gates == 0 && input < width;
@@ -162,11 +164,60 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
   return ceil_div(layer_parameters(model, kind).routed_experts, plan.tensor * plan.expert);
 }
 
+/// Bytes per token that a layer keeps, by the ranks that share them.
+struct LayerBytes {
+  std::int64_t everywhere = 0;  ///< Shared only under sequence parallelism.
+  std::int64_t shared = 0;      ///< Shared by tensor ranks.
+  std::int64_t whole = 0;       ///< Whole on every tensor rank.
+};
+
+/// Subtracts the outputs of norms and activation functions that selective recomputation drops.
+void drop_between_gemms(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind,
+                        const SelectiveRecompute& selective, LayerBytes& kept) {
+  const std::int64_t input = input_bytes(plan);
+  const bool mixture = kind.mlp == MlpKind::mixture;
+  if (selective.norms) {
+    const std::int64_t copy = mixture && input < width && model.experts->shared_ffn > 0 ? input : 0;
+    kept.everywhere -= (input * (kind.parts() - (mixture ? 1 : 0)) + (mixture ? width + copy : 0)) * model.hidden;
+  }
+  if (selective.activation) {
+    kept.shared -= kind.attention && model.gated_attention ? input * model.heads * model.head_dim : 0;
+    kept.shared -= kind.mlp == MlpKind::dense ? input * model.ffn : 0;
+    kept.shared -= mixture ? input * (model.experts->active * model.experts->ffn + model.experts->shared_ffn) : 0;
+  }
+}
+
+/// Subtracts what selective recomputation drops. In eager mode, adds the outputs that it keeps although no gradient
+/// reads them.
+void drop_recomputed(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind,
+                     const SelectiveRecompute& selective, LayerBytes& kept) {
+  drop_between_gemms(model, plan, kind, selective, kept);
+  const bool sums_over_ranks = plan.tensor > 1;
+  for (const RecomputedGemm& recomputed : recomputed_gemms(model, kind, selective, sums_over_ranks)) {
+    const LayerGemm& gemm = recomputed.gemm;
+    if (recomputed.runs_again) {
+      kept.shared -= width * gemm.kept_columns;
+      kept.everywhere -= gemm.joins_residual && recomputed.is_read ? width * model.hidden : 0;
+    }
+    kept.whole += recomputed.keeps_unread ? width * model.hidden : 0;
+  }
+  if (selective.every_second_gemm_eager && sums_over_ranks) {
+    kept.everywhere += width * model.hidden;
+  }
+  if (selective.alternates() && kind.mlp == MlpKind::mixture) {
+    const Experts& experts = *model.experts;
+    const std::int64_t outputs = width * (model.gated_mlp ? 2 : 1);
+    kept.shared -= outputs * experts.active * experts.ffn;
+    kept.whole -= plan.expert == 1 ? input_bytes(plan) * experts.active * routed_width(model) : 0;
+  }
+}
+
 Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
 
 }  // namespace
 
-Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind) {
+Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind,
+                        const SelectiveRecompute& selective) {
   const Transformer model = shape_of(whole, kind);
   const std::int64_t tokens = plan.tokens_per_pass();
   const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
@@ -177,19 +228,23 @@ Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, cons
   const std::int64_t input = input_bytes(plan);
   const std::int64_t everywhere = (kind.parts() - (mixture ? 1 : 0)) * norm_bytes(model, plan, false) +
                                   (mixture ? norm_bytes(model, plan, true) : 0);
-  std::int64_t shared = 0;
+  LayerBytes kept{.everywhere = everywhere};
   if (kind.attention) {
-    shared += attention_bytes(model, plan);
+    kept.shared += attention_bytes(model, plan, selective);
   }
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
-    shared += width * (space.projected() + space.convolved() + space.inner) + input * space.inner;
+    kept.shared += width * (space.projected() + space.convolved() + space.inner) + input * space.inner;
   }
   if (kind.mlp != MlpKind::none) {
-    shared += mlp_bytes(model, plan, mixture);
+    kept.shared += mlp_bytes(model, plan, mixture);
   }
-  const std::int64_t routed = mixture ? input * model.experts->active * routed_width(model) : 0;
-  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor) + tokens * routed};
+  kept.whole += mixture ? input * model.experts->active * routed_width(model) : 0;
+  if (plan.recompute == Recompute::selective) {
+    drop_recomputed(model, plan, kind, selective, kept);
+  }
+  return Bytes{ceil_div(tokens * kept.everywhere, sharers) + ceil_div(tokens * kept.shared, plan.tensor) +
+               tokens * kept.whole};
 }
 
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
@@ -256,11 +311,13 @@ namespace {
 /// Computes the memory of the stages of one plan; the needs of a kind of layer are computed only once.
 class StageMemories {
  public:
-  StageMemories(const Transformer& model, const TrainingPlan& plan, Fp8Weights fp8_weights)
+  StageMemories(const Transformer& model, const TrainingPlan& plan, const MemoryRules& rules)
       : model_(model),
         plan_(plan),
-        layer_weight_bytes_(plan.dtype == DType::fp8 && fp8_weights == Fp8Weights::narrow ? bytes_of(DType::fp8)
-                                                                                          : weight_bytes(plan.dtype)),
+        selective_(rules.selective),
+        layer_weight_bytes_(plan.dtype == DType::fp8 && rules.fp8_weights == Fp8Weights::narrow
+                                ? bytes_of(DType::fp8)
+                                : weight_bytes(plan.dtype)),
         layers_(layers_by_stage(model, plan)),
         stage_parameters_(parameters_by_stage(model, plan)) {}
 
@@ -300,10 +357,13 @@ class StageMemories {
     return stage_parameters_[static_cast<std::size_t>(stage)];
   }
 
-  /// Returns the bytes of the activations of the largest layer, which its backward pass recomputes if only inputs are
-  /// kept.
+  /// Returns the bytes that recomputation adds to one layer before its backward pass: all activations if only inputs
+  /// are kept, otherwise those that were dropped.
   std::int64_t recomputed_bytes(std::int64_t stage) {
-    return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage)) : 0;
+    return plan_.recompute == Recompute::full ? whole_activations_.largest(layers(stage))
+           : plan_.recompute == Recompute::selective && selective_.exceeds_core()
+               ? dropped_activations_.largest(layers(stage))
+               : 0;
   }
 
   /// Returns the bytes of gradients and weights that are whole at the same time: gradients of one layer, or of
@@ -363,13 +423,14 @@ class StageMemories {
   [[nodiscard]] std::int64_t activations_with(const LayerKind& kind, Recompute recompute) const {
     TrainingPlan plan = plan_;
     plan.recompute = recompute;
-    return layer_activations(model_, plan, kind).count;
+    return layer_activations(model_, plan, kind, selective_).count;
   }
 
   using NumberOfKind = std::function<std::int64_t(const LayerKind&)>;
 
   const Transformer& model_;
   const TrainingPlan& plan_;
+  SelectiveRecompute selective_;
   std::int64_t layer_weight_bytes_;                // for each weight of a layer
   std::vector<std::vector<LayerRun>> layers_;      // by stage
   std::vector<StageParameters> stage_parameters_;  // by stage
@@ -377,17 +438,21 @@ class StageMemories {
   ByKind<NumberOfKind> activations_{[this](const LayerKind& kind) { return activations_with(kind, plan_.recompute); }};
   ByKind<NumberOfKind> whole_activations_{
       [this](const LayerKind& kind) { return activations_with(kind, Recompute::none); }};
+  ByKind<NumberOfKind> dropped_activations_{[this](const LayerKind& kind) {
+    return activations_with(kind, Recompute::none) - activations_with(kind, Recompute::selective);
+  }};
 };
 
 }  // namespace
 
-StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, Fp8Weights fp8_weights) {
+StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
+                       const MemoryRules& rules) {
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
-  return StageMemories(model, plan, fp8_weights).of(stage);
+  return StageMemories(model, plan, rules).of(stage);
 }
 
-StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan, Fp8Weights fp8_weights) {
-  StageMemories memories(model, plan, fp8_weights);
+StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan, const MemoryRules& rules) {
+  StageMemories memories(model, plan, rules);
   StepMemory largest;
   for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
     const StepMemory memory = memories.of(stage);

@@ -7,10 +7,23 @@
 
 #include "model/units.h"
 #include "model/workload/layers.h"
+#include "model/workload/recomputation.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
+
+/// Width of the weights of fp8 GEMMs in memory, and in the gathers of replicas.
+enum class Fp8Weights : std::uint8_t {
+  wide,   ///< in 16 bits, or in 8 bits by row and again by column
+  narrow  ///< in 8 bits
+};
+
+/// Choices of a framework that memory depends on besides the plan.
+struct MemoryRules {
+  Fp8Weights fp8_weights = Fp8Weights::wide;
+  SelectiveRecompute selective{};
+};
 
 /// Memory of one GPU of one stage, without buffers of collectives, the allocator's waste and the framework itself.
 struct StepMemory {
@@ -22,12 +35,6 @@ struct StepMemory {
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 
-/// Width of the weights of fp8 GEMMs in memory, and in the gathers of replicas.
-enum class Fp8Weights : std::uint8_t {
-  wide,   ///< in 16 bits, or in 8 bits by row and again by column
-  narrow  ///< in 8 bits
-};
-
 /// Returns the activations that one layer keeps for its backward pass, for one micro-batch on one GPU. Source:
 /// Korthikanti et al. 2022, table 2, with its terms separated so that it also covers grouped queries, gated MLPs, a
 /// fused core and no dropout. Bytes per token, with hidden size h, H heads and K kv heads of width d, sequence length
@@ -36,6 +43,12 @@ enum class Fp8Weights : std::uint8_t {
 ///   on every rank:      norms 4 h, inputs of both first GEMMs 4 h, dropout masks 2 h
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
 ///   unfused core:       5 H s with dropout (softmax, mask, output), 2 H s without (softmax); 0 if recomputed
+///
+/// Selective recomputation of more than the core drops the outputs of norms (2 h per part), of activation functions
+/// (the input of the last GEMM, 2 ffn), and of the GEMMs that run again: 2 bytes per column and, for the GEMM in front
+/// of a residual that no sum over tensor ranks keeps, the residual (2 h). Of routed experts it drops everything but an
+/// input that came from another rank. In eager mode it also keeps outputs that no gradient reads: 2 h of a GEMM, whole
+/// on every rank, and 2 h of a layer's last sum.
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
@@ -53,7 +66,8 @@ enum class Fp8Weights : std::uint8_t {
 /// become h. Values that two kernels read in different widths are kept twice: the output of a fused core (H d more),
 /// and the input of shared experts, which the router reads in 16 bits. torchao's float8 layers, which keep inputs in 16
 /// bits, are not covered.
-Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
+Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind,
+                        const SelectiveRecompute& selective = {});
 
 /// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each rank
 /// holds whole; expert ranks share routed experts as well.
@@ -97,12 +111,12 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 /// - Activations are kept for the micro-batches under way on that stage: pipeline - stage of them with 1F1B, pipeline
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
 /// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the logits (their section
-///   4.3), or under full recomputation the recomputed layer if that is larger.
+///   4.3), or what recomputation adds to the activations of one layer if that is larger. The scores of a recomputed
+///   core are not counted.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
-                       Fp8Weights fp8_weights = Fp8Weights::wide);
+                       const MemoryRules& rules = {});
 
 /// Returns the memory of the stage that needs the most.
-StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan,
-                               Fp8Weights fp8_weights = Fp8Weights::wide);
+StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan, const MemoryRules& rules = {});
 
 }  // namespace commfuse

@@ -103,16 +103,22 @@ Flops training_flops(const Transformer& model, const Tokens& tokens, AttentionCo
   return 3.0 * forward_flops(model, tokens, count).total();
 }
 
-Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute) {
+Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute,
+                     const SelectiveRecompute& selective, bool sums_over_ranks) {
   const ForwardFlops forward = forward_flops(model, tokens, count);
-  Flops total = 3.0 * forward.total();
-  if (recompute != Recompute::none) {
-    total += forward.attention;
+  const Flops total = 3.0 * forward.total();
+  switch (recompute) {
+    case Recompute::none: return total;
+    case Recompute::full: return total + forward.attention + forward.layers;
+    case Recompute::selective: break;
   }
-  if (recompute == Recompute::full) {
-    total += forward.layers;
+  double weights = 0.0;
+  for (const LayerRun& run : layer_runs(model)) {
+    weights += static_cast<double>(run.count) *
+               static_cast<double>(recomputed_weights(shape_of(model, run.kind), run.kind, selective, sums_over_ranks));
   }
-  return total;
+  const Flops gemms{2.0 * static_cast<double>(tokens.count()) * weights};
+  return total + gemms + (selective.attention_core ? forward.attention : Flops{});
 }
 
 }  // namespace commfuse

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "model/units.h"
+#include "model/workload/recomputation.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
@@ -17,8 +18,8 @@ namespace commfuse {
 /// 2022 count all of them; this project's layers count half.
 enum class AttentionCount : std::uint8_t { full, causal };
 
-/// Activations that the backward pass recomputes. none: nothing. selective: the attention core (Korthikanti et al.
-/// 2022, section 5). full: every layer, from its input.
+/// Activations that the backward pass recomputes. none: nothing. selective: the parts of SelectiveRecompute. full:
+/// every layer, from its input.
 enum class Recompute : std::uint8_t { none, selective, full };
 
 inline constexpr std::array all_recomputes{Recompute::none, Recompute::selective, Recompute::full};
@@ -55,8 +56,9 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
 Flops training_flops(const Transformer& model, const Tokens& tokens, AttentionCount count);
 
 /// Returns the FLOPs of a training step with recomputation. With full recomputation they are 96 B s l h^2 (1 + s / (6
-/// h) + V / (16 l h)), Narayanan et al. 2021, equation 3; with selective recomputation Korthikanti et al. 2022,
-/// equation 8.
-Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute);
+/// h) + V / (16 l h)), Narayanan et al. 2021, equation 3; with recomputation of the attention core Korthikanti et al.
+/// 2022, equation 8. `sums_over_ranks`: tensor ranks sum the outputs of GEMMs (recomputed_gemms).
+Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute,
+                     const SelectiveRecompute& selective = {}, bool sums_over_ranks = false);
 
 }  // namespace commfuse

@@ -121,9 +121,9 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
     require_possible(point_of(plans.front()));
   }
   tally_.layouts += plans.size();
-  const Fp8Weights fp8_weights = fp8_weights_of(terms_.framework, machine_);
+  const MemoryRules rules = memory_rules_of(terms_.framework, machine_);
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    const Bytes memory = largest_step_memory(model_, plan, fp8_weights).total();
+    const Bytes memory = largest_step_memory(model_, plan, rules).total();
     tally_.least_memory = std::min(tally_.least_memory.value_or(memory), memory);
     return static_cast<double>(memory.count) > limit;
   });

@@ -46,6 +46,14 @@ Shape kernels() {
                "Memory traffic of the loss per 16-bit logit, forward and backward together"}});
 }
 
+Shape recomputed_part() {
+  std::vector<std::string> names;
+  for (const RecomputedPart& part : recomputed_parts) {
+    names.emplace_back(part.name);
+  }
+  return word(std::move(names));
+}
+
 Shape settings() {
   std::vector<ShapeKey> keys;
   for (const Field& field : run_fields()) {
@@ -71,6 +79,8 @@ Shape framework_shape() {
                     optional({"implementation_sites", list(site()),
                               "GEMMs that the implementation runs even where it is slower"}),
                     {"backward_beside_products", boolean(), "Collectives overlap both GEMMs of a backward pass"}})},
+              optional({"selective_recompute", list(recomputed_part()),
+                        "Parts of a layer that step.recompute selective runs again (default attention_core)"}),
               optional({"settings", settings(), "Settings of run, unless the user sets them"})});
 }
 

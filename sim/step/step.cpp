@@ -495,6 +495,10 @@ Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine) {
   return framework.narrows_weights && reads_any_layout ? Fp8Weights::narrow : Fp8Weights::wide;
 }
 
+MemoryRules memory_rules_of(const Framework& framework, const Machine& machine) {
+  return {.fp8_weights = fp8_weights_of(framework, machine), .selective = framework.selective};
+}
+
 namespace {
 
 void require_possible_latent(const StepPoint& point) {
@@ -551,7 +555,7 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const Recompute recomputed =
       plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
   prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
-  prediction.memory = largest_step_memory(*point.model, plan, fp8_weights_of(point.framework, *point.machine));
+  prediction.memory = largest_step_memory(*point.model, plan, memory_rules_of(point.framework, *point.machine));
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }

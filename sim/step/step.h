@@ -56,6 +56,8 @@ void require_possible(const StepPoint& point);
 /// transposed copy, which the gradient of the input reads: both together take as much as 16 bits. (Blackwell's
 /// workstation GPUs read like Hopper, but no framework file is for them.)
 Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine);
+/// Returns what the framework keeps in the memory of the machine's GPUs.
+MemoryRules memory_rules_of(const Framework& framework, const Machine& machine);
 
 /// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every
 /// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point without an

@@ -328,11 +328,11 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   require_possible(point);
   tuning.plans = plans.size();
   const double limit = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
-  const Fp8Weights fp8_weights = fp8_weights_of(space.framework, *space.machine);
+  const MemoryRules rules = memory_rules_of(space.framework, *space.machine);
   tuning.memory_limit = limit;
-  tuning.least_memory = largest_step_memory(*space.model, plans.front(), fp8_weights).total();
+  tuning.least_memory = largest_step_memory(*space.model, plans.front(), rules).total();
   std::erase_if(plans, [&](const TrainingPlan& plan) {
-    const Bytes memory = largest_step_memory(*space.model, plan, fp8_weights).total();
+    const Bytes memory = largest_step_memory(*space.model, plan, rules).total();
     tuning.least_memory = std::min(tuning.least_memory, memory);
     return static_cast<double>(memory.count) > limit;
   });

@@ -188,6 +188,8 @@ TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   EXPECT_EQ(misfit("framework", framework), "");
   EXPECT_EQ(misfit("framework", framework + "settings: {step.gradient_dtype: bf16, parallel.zero: 3}\n"), "");
   EXPECT_EQ(misfit("framework", framework + "settings: {seq: 4096}\n"), "$.settings additionalProperties");
+  EXPECT_EQ(misfit("framework", framework + "selective_recompute: [norms, every_second_gemm]\n"), "");
+  EXPECT_NE(misfit("framework", framework + "selective_recompute: [scores]\n"), "");
   const std::string jitter = "schema: commfuse.jitter/1\nname: a\nrank: {sigma: {value: 0.1, provenance: ";
   EXPECT_EQ(misfit("jitter", jitter + "guess}}\n"), "$ required");
 }

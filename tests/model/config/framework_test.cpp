@@ -306,6 +306,32 @@ TEST_F(FrameworkTest, WeightsAreWideUnlessAFileNarrowsThem) {
             "./loom.yaml:14:19: '8' is neither true nor false; write true or false");
 }
 
+TEST_F(FrameworkTest, SelectiveRecomputationCoversTheCoreUnlessAFileListsParts) {
+  constexpr std::string_view settings = "settings: {";
+  const auto selective_of = [&](const std::string& parts) {
+    return loaded(with(settings, "selective_recompute: " + parts + "\nsettings: {")).selective;
+  };
+  EXPECT_TRUE(loaded(loom_framework).selective.attention_core);
+  EXPECT_FALSE(loaded(loom_framework).selective.exceeds_core());
+  for (const RecomputedPart& part : recomputed_parts) {
+    const SelectiveRecompute selective = selective_of("[" + std::string(part.name) + "]");
+    for (const RecomputedPart& other : recomputed_parts) {
+      EXPECT_EQ(selective.*other.member, part.name == other.name) << part.name << " " << other.name;
+    }
+  }
+  const SelectiveRecompute both = selective_of("[norms, attention_core]");
+  EXPECT_TRUE(both.norms && both.attention_core);
+  EXPECT_EQ(refusal(settings, "selective_recompute: [norm]\nsettings: {"),
+            "./loom.yaml:18:22: unknown part 'norm'; did you mean 'norms'?");
+  EXPECT_EQ(refusal(settings, "selective_recompute: [scores]\nsettings: {"),
+            "./loom.yaml:18:22: unknown part 'scores'; known parts: attention_core, norms, rotation, activation, "
+            "every_second_gemm, every_second_gemm_eager");
+  const std::string list =
+      "./loom.yaml:18:22: selective_recompute must be a list of parts, as in selective_recompute: [attention_core]";
+  EXPECT_EQ(refusal(settings, "selective_recompute: norms\nsettings: {"), list);
+  EXPECT_EQ(refusal(settings, "selective_recompute: []\nsettings: {"), list);
+}
+
 TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("value: 21 us", "value: 21"),
             "./loom.yaml:5:18: '21' is not a time; write a number and a unit, as in \"5 us\"");

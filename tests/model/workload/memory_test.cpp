@@ -70,6 +70,95 @@ TEST(LayerActivations, CountGroupedQueriesAndAGatedMlp) {
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
 
+Transformer small_mixture() {
+  return {.layers = 2,
+          .hidden = 1024,
+          .ffn = 4096,
+          .heads = 16,
+          .kv_heads = 16,
+          .head_dim = 64,
+          .vocab = 32000,
+          .gated_mlp = true,
+          .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+}
+
+constexpr SelectiveRecompute compiled_titan{
+    .attention_core = false, .norms = true, .rotation = true, .activation = true, .every_second_gemm = true};
+constexpr SelectiveRecompute eager_titan{
+    .attention_core = false, .norms = true, .rotation = true, .activation = true, .every_second_gemm_eager = true};
+
+TEST(LayerActivations, WithEverySecondGemmAreItsInputAndTheOtherOutputs) {
+  const Transformer llama{.layers = 80,
+                          .hidden = 8192,
+                          .ffn = 28672,
+                          .heads = 64,
+                          .kv_heads = 8,
+                          .head_dim = 128,
+                          .vocab = 128256,
+                          .gated_mlp = true};
+  TrainingPlan plan{.seq = 1, .recompute = Recompute::selective};
+  const auto kept = [&](const SelectiveRecompute& selective) {
+    return layer_activations(llama, plan, dense_layer, selective).count;
+  };
+  // Queries and the output of attention 4 x 8192, values 2 x 1024, gate 2 x 28672.
+  constexpr std::int64_t shared = 4 * 8192 + 2 * 1024 + 2 * 28672;
+  EXPECT_EQ(kept(compiled_titan), 2 * 8192 + shared);
+  EXPECT_EQ(kept(eager_titan), 2 * 8192 + shared + 2 * 8192);  // and the output of the last GEMM
+  plan.tensor = 8;
+  plan.sequence_parallel = true;
+  plan.seq = 8;                                                    // one token per rank
+  EXPECT_EQ(kept(compiled_titan), 4 * 8192 + shared);              // the input, and the sum after attention
+  EXPECT_EQ(kept(eager_titan), 6 * 8192 + shared + 8 * 2 * 8192);  // and the last sum and, whole, what it adds up
+}
+
+TEST(LayerActivations, WithEverySecondGemmDropRoutedExperts) {
+  const Transformer mixture = small_mixture();
+  const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
+  TrainingPlan plan{.seq = 1, .recompute = Recompute::selective};
+  // The input 2 h; queries, values and output of attention 6 x 1024
+  constexpr std::int64_t kept = 2 * 1024 + 6 * 1024;
+  EXPECT_EQ(layer_activations(mixture, plan, kind, compiled_titan).count, kept);
+  plan.data = 2;
+  plan.expert = 2;  // three copies of 2 h that other ranks sent
+  EXPECT_EQ(layer_activations(mixture, plan, kind, compiled_titan).count, kept + 3 * 2 * 1024);
+}
+
+TEST(LayerActivations, WithRecomputedNormsAndActivationsKeepTheInputsOfBoth) {
+  const Transformer mixture = small_mixture();
+  Transformer dense = mixture;
+  dense.experts.reset();
+  const TrainingPlan plan{.seq = 1, .recompute = Recompute::selective};
+  // Inputs of norms 4 h; queries, keys, values and output of attention 8 x 1024; gate and up 4 x 4096
+  EXPECT_EQ(layer_activations(dense, plan, dense_layer, {.norms = true, .activation = true}).count,
+            4 * 1024 + 8 * 1024 + 4 * 4096);
+  const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
+  // Gate and up of three experts 3 x 4 x 512, and their inputs
+  EXPECT_EQ(layer_activations(mixture, plan, kind, {.norms = true, .activation = true}).count,
+            4 * 1024 + 8 * 1024 + 3 * 4 * 512 + 3 * 2 * 1024);
+}
+
+TEST(LayerActivations, KeepScoresThatSelectiveRecomputationDoesNotCover) {
+  TrainingPlan plan = korthikanti(1, false, Recompute::selective);
+  const auto kept = [&](const SelectiveRecompute& selective) {
+    return layer_activations(gpt_22b, plan, dense_layer, selective).count;
+  };
+  EXPECT_EQ(kept({}), 34 * sbh);
+  EXPECT_EQ(kept({.attention_core = false, .rotation = true}), activations(1, false, Recompute::none));
+}
+
+TEST(StepMemory, WithEverySecondGemmHoldsOneRecomputedLayer) {
+  const Transformer model{
+      .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
+  TrainingPlan plan{.pipeline = 4, .global_batch = 4, .seq = 64};
+  const std::int64_t whole = layer_activations(model, plan, dense_layer).count;
+  plan.recompute = Recompute::selective;
+  const std::int64_t kept = layer_activations(model, plan, dense_layer, compiled_titan).count;
+  EXPECT_LT(kept, whole);
+  EXPECT_EQ(step_memory(model, plan, 0, {.selective = compiled_titan}).activations.count,
+            4 * (2 * kept) + whole - kept);
+  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * whole));  // only a fused core runs again
+}
+
 TEST(LayerActivations, WithFp8KeepInputsOfGemmsIn8Bits) {
   const Transformer llama{.layers = 80,
                           .hidden = 8192,
@@ -91,18 +180,6 @@ TEST(LayerActivations, WithFp8AndAnUnfusedCoreKeepItsOutputOnce) {
   plan.dtype = DType::fp8;
   // 6 h at the norms; queries, keys and values 6 h, output h; the MLP 2 x 4 h and 4 h.
   EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, (6 + 6 + 1 + 12) * sbh);
-}
-
-Transformer small_mixture() {
-  return {.layers = 2,
-          .hidden = 1024,
-          .ffn = 4096,
-          .heads = 16,
-          .kv_heads = 16,
-          .head_dim = 64,
-          .vocab = 32000,
-          .gated_mlp = true,
-          .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
 }
 
 TEST(LayerActivations, WithFp8KeepInputsOfRoutersIn16Bits) {
@@ -240,6 +317,8 @@ TEST(StepMemory, HoldsTwoGatheredLayersAndOneOfGradients) {
             4 * large_vocabulary.vocab * large_vocabulary.hidden);
 }
 
+constexpr MemoryRules narrow_weights{.fp8_weights = Fp8Weights::narrow};
+
 // Embedding and logits of 1000 x 1024 and the last norm keep 16 bits.
 TEST(StepMemory, HoldsNarrowWeightsOfFp8LayersIn8Bits) {
   const Transformer model{
@@ -248,7 +327,7 @@ TEST(StepMemory, HoldsNarrowWeightsOfFp8LayersIn8Bits) {
   const std::int64_t layer = parameters_on_gpu(model, plan, dense_layer);
   const std::int64_t around = 2 * 1000 * 1024 + 1024;
   ASSERT_EQ(parameters_on_gpu(model, plan, 0), 4 * layer + around);
-  const StepMemory narrow = step_memory(model, plan, 0, Fp8Weights::narrow);
+  const StepMemory narrow = step_memory(model, plan, 0, narrow_weights);
   EXPECT_EQ(narrow.weights.count, (4 * layer + 2 * around) / 8);
   EXPECT_EQ(narrow.gathered.count, 2 * layer + 4 * layer);  // weights of two layers; gradients of one, in 32 bits
   const StepMemory wide = step_memory(model, plan, 0);
@@ -256,9 +335,9 @@ TEST(StepMemory, HoldsNarrowWeightsOfFp8LayersIn8Bits) {
   EXPECT_EQ(wide.gathered.count, 2 * 2 * layer + 4 * layer);
   EXPECT_EQ(wide.activations, narrow.activations);
   plan.zero = Zero::optimizer;
-  EXPECT_EQ(largest_step_memory(model, plan, Fp8Weights::narrow).weights.count, 4 * layer + 2 * around);
+  EXPECT_EQ(largest_step_memory(model, plan, narrow_weights).weights.count, 4 * layer + 2 * around);
   plan.dtype = DType::bf16;
-  EXPECT_EQ(largest_step_memory(model, plan, Fp8Weights::narrow).weights.count, 2 * (4 * layer + around));
+  EXPECT_EQ(largest_step_memory(model, plan, narrow_weights).weights.count, 2 * (4 * layer + around));
 }
 
 TEST(StepMemory, HoldsNarrowWeightsOfExpertsIn8Bits) {
@@ -266,8 +345,7 @@ TEST(StepMemory, HoldsNarrowWeightsOfExpertsIn8Bits) {
   mixture.tied_embeddings = true;
   const TrainingPlan plan{.data = 4, .expert = 4, .zero = Zero::optimizer, .global_batch = 4, .dtype = DType::fp8};
   const std::int64_t around = 32000 * 1024 + 1024;
-  EXPECT_EQ(step_memory(mixture, plan, 0, Fp8Weights::narrow).weights.count,
-            parameters_on_gpu(mixture, plan, 0) + around);
+  EXPECT_EQ(step_memory(mixture, plan, 0, narrow_weights).weights.count, parameters_on_gpu(mixture, plan, 0) + around);
 }
 
 TEST(StepMemory, DoesNotShardGradientsThatAPipelineAccumulates) {

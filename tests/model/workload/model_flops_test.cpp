@@ -32,6 +32,20 @@ TEST(ModelFlops, MatchEquation8OfKorthikantiWithSelectiveRecomputation) {
   EXPECT_NEAR(hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective).count / expected, 1.0, 1e-12);
 }
 
+TEST(ModelFlops, CountEverySecondGemmThatRunsAgain) {
+  // Per layer, keys and output of attention; the first GEMM of a plain MLP is kept.
+  const double again = 2.0 * 64 * 2048 * 96 * (2.0 * 12288 * 12288);
+  const Flops without = training_flops(gpt_3, batch, AttentionCount::full);
+  const auto hardware = [](const SelectiveRecompute& selective, bool sums_over_ranks) {
+    return hardware_flops(gpt_3, batch, AttentionCount::full, Recompute::selective, selective, sums_over_ranks).count;
+  };
+  const SelectiveRecompute gemms{.attention_core = false, .every_second_gemm = true};
+  EXPECT_EQ(hardware(gemms, false), without.count + again);
+  EXPECT_EQ(hardware(gemms, true), without.count + again / 2.0);  // Ranks keep the sum of the output.
+  const double scores = forward_flops(gpt_3, batch, AttentionCount::full).attention.count;
+  EXPECT_EQ(hardware({.every_second_gemm = true}, false), without.count + again + scores);
+}
+
 TEST(ModelFlops, CountHalfOfTheScoresUnderACausalMask) {
   const ForwardFlops full = forward_flops(gpt_3, batch, AttentionCount::full);
   const ForwardFlops causal = forward_flops(gpt_3, batch, AttentionCount::causal);
