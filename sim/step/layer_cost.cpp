@@ -425,8 +425,8 @@ void LayerCost::attention_backward(Stream& stream) {
     moved(stream, 5 * tokens_ * attended_columns());
   }
   ulysses_exchange(stream, attended_columns());
-  if (plan_.recompute == Recompute::selective && !plan_.fused_attention) {
-    attention_core(stream, Direction::forward);
+  if (plan_.recompute == Recompute::selective && point_.framework.selective.attention_core) {
+    core_again(stream);
   }
   attention_core(stream, Direction::backward);
   ulysses_exchange(stream, qkv_columns());
@@ -526,6 +526,8 @@ Stream LayerCost::backward(const LayerKind& kind) {
   Stream stream;
   if (plan_.recompute == Recompute::full) {
     stream = forward(kind);
+  } else if (plan_.recompute == Recompute::selective) {
+    selected_again(stream);
   }
   if (kind.mlp != MlpKind::none) {
     mlp_backward(stream, kind.mlp);

@@ -17,6 +17,7 @@
 #include "model/hardware/machine.h"
 #include "model/units.h"
 #include "model/workload/layers.h"
+#include "model/workload/recomputation.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 #include "sim/step/group_link.h"
@@ -114,7 +115,7 @@ class LayerCost {
   /// and residuals, which the sums contain. Requires tensor ranks that do not share the tokens, and layers of attention
   /// and an MLP or experts.
   [[nodiscard]] std::vector<Stream> forward_between_sums(const LayerKind& kind);
-  /// Returns the backward pass, with the plan's recomputation before it.
+  /// Returns the backward pass, with the plan's recomputation before it; a recomputed attention core is inside it.
   [[nodiscard]] Stream backward(const LayerKind& kind);
 
   /// A backward pass with the gradients of the weights in a separate stream.
@@ -181,6 +182,13 @@ class LayerCost {
   /// Returns the time of a fused forward pass over these heads, which fused() converts to that of the framework.
   [[nodiscard]] Duration core_time(const AttentionSize& size) const;
   void attention_core(Stream& stream, Direction direction) const;
+  void core_again(Stream& stream) const;
+  /// Adds everything but the attention core that selective recomputation runs again. Requires such a plan.
+  void selected_again(Stream& stream);
+  void norm_and_gemms_again(Stream& stream, LayerPart part) const;
+  void attention_again(Stream& stream) const;
+  void latent_again(Stream& stream) const;
+  void experts_again(Stream& stream);
   void decode_core(Stream& stream) const;
   void latent_decode(Stream& stream) const;
   void indexer(Stream& stream, Direction direction) const;

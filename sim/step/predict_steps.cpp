@@ -369,11 +369,11 @@ const Implementation* warned_kernels(const StepPoint& point) {
   return implemented == point.used->end() ? nullptr : implemented->implementation;
 }
 
-/// Returns a warning if the plan recomputes only the attention core, of which a fused kernel keeps nothing to
-/// recompute.
-std::string why_nothing_is_recomputed(const TrainingPlan& plan) {
-  return plan.recompute == Recompute::selective && plan.fused_attention
-             ? "selective recomputation has no effect with fused attention, whose kernel keeps no scores"
+/// Returns a warning if selective recomputation frees no memory, because a fused attention core keeps no scores.
+std::string why_recomputation_is_in_vain(const StepPoint& point) {
+  const bool fused = point.plan.fused_attention;
+  return point.plan.recompute == Recompute::selective && !point.framework.selective.frees_memory(fused)
+             ? "selective recomputation of fused attention takes time and frees no memory, so recompute none is better"
              : "";
 }
 
@@ -386,13 +386,13 @@ std::string what_fp8_includes(const Accelerator& accelerator, DType dtype) {
                   : "";
 }
 
-/// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about a
-/// setting without effect, one about fp8, one about tensor ranks that cross nodes, and last one about an implementation
+/// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about
+/// recomputation in vain, one about fp8, one about tensor ranks that cross nodes, and last one about an implementation
 /// that nobody measured on such GPUs. A separate column also states the last one.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
-  std::vector<std::string> warnings{memory, why_not_implemented(point), why_nothing_is_recomputed(plan),
+  std::vector<std::string> warnings{memory, why_not_implemented(point), why_recomputation_is_in_vain(point),
                                     what_fp8_includes(machine.accelerator, plan.dtype)};
   if (plan.tensor > machine.gpus_per_node) {
     warnings.push_back(fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",

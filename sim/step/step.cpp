@@ -551,10 +551,9 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const double peak_flops = seconds * peak_of(point);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / peak_flops;
-  // A fused kernel recomputes its scores under any plan, so this is not extra work.
-  const Recompute recomputed =
-      plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
-  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, recomputed).count / peak_flops;
+  const Flops hardware = hardware_flops(*point.model, tokens, AttentionCount::causal, plan.recompute,
+                                        point.framework.selective, plan.tensor > 1);
+  prediction.hfu = hardware.count / peak_flops;
   prediction.memory = largest_step_memory(*point.model, plan, memory_rules_of(point.framework, *point.machine));
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;

@@ -155,7 +155,7 @@ class Walk {
       kinds = {*wish_.zero};
     }
     std::vector<Recompute> recomputes{Recompute::none, Recompute::full};
-    if (!plan.fused_attention) {  // a fused kernel stores no scores that could be recomputed
+    if (space_.framework.selective.frees_memory(plan.fused_attention)) {
       recomputes.push_back(Recompute::selective);
     }
     if (wish_.recompute) {

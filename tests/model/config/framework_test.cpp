@@ -332,6 +332,20 @@ TEST_F(FrameworkTest, SelectiveRecomputationCoversTheCoreUnlessAFileListsParts) 
   EXPECT_EQ(refusal(settings, "selective_recompute: []\nsettings: {"), list);
 }
 
+TEST_F(FrameworkTest, ShippedFrameworksListWhatTheyRecompute) {
+  const SelectiveRecompute titan = load_framework("torchtitan").selective;
+  EXPECT_TRUE(titan.norms && titan.rotation && titan.activation && titan.every_second_gemm_eager);
+  EXPECT_FALSE(titan.attention_core || titan.every_second_gemm);
+  const SelectiveRecompute overlapped = load_framework("torchtitan-async-tp").selective;
+  EXPECT_TRUE(overlapped.every_second_gemm);
+  EXPECT_FALSE(overlapped.every_second_gemm_eager);
+  for (const char* name : {"megatron-lm", "megatron-core-2024", "megatron-bridge", "mindspeed", "none"}) {
+    const SelectiveRecompute core = load_framework(name).selective;
+    EXPECT_TRUE(core.attention_core) << name;
+    EXPECT_FALSE(core.exceeds_core()) << name;
+  }
+}
+
 TEST_F(FrameworkTest, NumbersHaveTheirRanges) {
   EXPECT_EQ(refusal("value: 21 us", "value: 21"),
             "./loom.yaml:5:18: '21' is not a time; write a number and a unit, as in \"5 us\"");

@@ -208,15 +208,17 @@ TEST(FrameworkRows, WarnWhereTheListedGemmsCannotRun) {
   EXPECT_FALSE(row_with_sites("", {"hardware=mi300x"}).has("warnings"));
 }
 
-TEST(StepWarnings, SelectiveRecomputationNeedsUnfusedAttention) {
+TEST(StepWarnings, SelectiveRecomputationOfAFusedCoreFreesNoMemory) {
   const auto warns = [](std::vector<std::string> settings) {
     settings.insert(settings.begin(), "strategy.name=serial");
     const StepRow row = rows_with(std::move(settings)).front();
     const std::string warnings = row.has("warnings") ? row.text("warnings") : "";
-    return warnings == "selective recomputation has no effect with fused attention, whose kernel keeps no scores";
+    return warnings ==
+           "selective recomputation of fused attention takes time and frees no memory, so recompute none is better";
   };
   EXPECT_TRUE(warns({"step.recompute=selective"}));
-  EXPECT_TRUE(warns({"framework=torchtitan"}));
+  EXPECT_TRUE(warns({"framework=megatron-lm", "step.recompute=selective"}));
+  EXPECT_FALSE(warns({"framework=torchtitan"}));
   EXPECT_FALSE(warns({"step.recompute=selective", "attention_kernel=unfused"}));
   EXPECT_FALSE(warns({"step.recompute=full"}));
   EXPECT_FALSE(warns({}));

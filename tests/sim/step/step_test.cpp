@@ -181,13 +181,18 @@ TEST_F(StepTest, RecomputationRaisesHfuAndLowersMfu) {
   EXPECT_LT(recomputed.memory.activations, without_recomputation.memory.activations);
 }
 
-TEST_F(StepTest, SelectiveRecomputationAppliesOnlyToStoredScores) {
-  TrainingPlan plan{.global_batch = 2, .recompute = Recompute::selective};
-  const StepPrediction fused = predict(small, plan);
-  EXPECT_EQ(fused.hfu, fused.mfu);  // A fused core stores no scores, whatever the setting.
-  plan.fused_attention = false;
-  const StepPrediction unfused = predict(small, plan);
-  EXPECT_GT(unfused.hfu, unfused.mfu);
+TEST_F(StepTest, SelectiveRecomputationRunsTheCoreAgainAndDropsStoredScores) {
+  const auto predicted = [&](bool fused, Recompute recompute) {
+    return predict(small, {.global_batch = 2, .recompute = recompute, .fused_attention = fused});
+  };
+  for (const bool fused : {true, false}) {
+    const StepPrediction none = predicted(fused, Recompute::none);
+    const StepPrediction selective = predicted(fused, Recompute::selective);
+    EXPECT_GT(selective.time, none.time);
+    EXPECT_EQ(none.hfu, none.mfu);
+    EXPECT_GT(selective.hfu, selective.mfu);
+    EXPECT_EQ(selective.memory.activations < none.memory.activations, !fused);  // A fused core stores no scores.
+  }
 }
 
 TEST_F(StepTest, HidesGradientsDuringTheLastBackwardPass) {

@@ -427,6 +427,18 @@ TEST_F(TuneTest, UnfusedAttentionAllowsSelectiveRecomputationButNoContext) {
   }
 }
 
+TEST_F(TuneTest, PlansOfAFrameworkRecomputeItsSelectionWhereThatFreesMemory) {
+  PlanSpace eight = space(8, 16);
+  const auto share_of_selective = [&](const char* framework) {
+    eight.framework = load_framework(framework);
+    const std::vector<TrainingPlan> plans = plans_of(eight);
+    return static_cast<double>(std::ranges::count(plans, Recompute::selective, &TrainingPlan::recompute)) /
+           static_cast<double>(plans.size());
+  };
+  EXPECT_EQ(share_of_selective("torchtitan"), 1.0 / 3.0);
+  EXPECT_EQ(share_of_selective("megatron-lm"), 0.0);
+}
+
 // Llama's down projection of 1024 rows fills 1.8 waves of an A100; each half of it fills one wave.
 TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   const Transformer llama = load_model("llama-3.1-8b");
