@@ -444,11 +444,29 @@ std::string overlap_arguments(const OverlapChoices& choices, const std::string& 
   return text + (config.empty() ? "" : " --tp-comm-overlap-cfg " + shell_word(config));
 }
 
+/// Returns the arguments for what the backward pass recomputes. Selective recomputation has those modules of
+/// Megatron-Core whose parts the framework lists; it has none for GEMMs, or for the activation of a dense MLP.
+std::string megatron_recomputation(const PlanSpace& space, const TrainingPlan& plan) {
+  if (plan.recompute == Recompute::full) {
+    return " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  }
+  const SelectiveRecompute& selective = space.framework.selective;
+  std::string modules = selective.attention_core ? " core_attn" : "";
+  modules += selective.norms ? " layernorm" : "";
+  modules += selective.activation && space.model->experts ? " moe_act" : "";
+  if (plan.recompute == Recompute::none || modules.empty()) {
+    return "";
+  }
+  const bool is_default = modules == " core_attn";
+  return " --recompute-granularity selective" + (is_default ? "" : " --recompute-modules" + modules);
+}
+
 }  // namespace
 
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const OverlapChoices& overlap,
+std::string megatron_arguments(const PlanSpace& space, const TrainingPlan& plan, const OverlapChoices& overlap,
                                const std::string& overlap_config) {
-  std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
+  std::string text =
+      fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(*space.model, plan);
   // Megatron treats Ulysses as a kind of context parallelism, and both together as a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
   if (plan.ulysses > 1) {
@@ -483,10 +501,7 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
         "--no-gradient-accumulation-fusion",
         plan.zero == Zero::weights ? "optim_grads_params" : "optim_grads");
   }
-  text += plan.recompute == Recompute::full
-              ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
-              : "";
-  text += plan.recompute == Recompute::selective ? " --recompute-granularity selective" : "";
+  text += megatron_recomputation(space, plan);
   text += plan.fused_attention ? "" : " --attention-backend unfused";
   return plan.dropout ? text : text + " --attention-dropout 0 --hidden-dropout 0";
 }
@@ -578,7 +593,7 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   text += plans(heading, tuning) + gains(heading, tuning) + sites(tuning) + choices(heading, tuning) +
           tails(heading, tuning);
   text += megatron_heading(heading.space.framework.name) +
-          wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
+          wrapped(megatron_arguments(heading.space, tuning.best.front().plan, tuning.overlap,
                                      overlap_config_of(heading, tuning)),
                   "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
@@ -587,6 +602,9 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   }
   if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
     text += "  (Megatron-LM has no zero-bubble pipeline: these run 1F1B)\n";
+  }
+  if (tuning.best.front().plan.recompute == Recompute::selective && heading.space.framework.selective.alternates()) {
+    text += "  (Megatron-LM recomputes whole modules, not every second GEMM: these\n  recompute less)\n";
   }
   return text + (mindspeed.empty() ? "" : fmt::format("Additional arguments of MindSpeed\n  {}\n", mindspeed));
 }
@@ -625,8 +643,8 @@ void add_fastest_plan(Json& json, const TuneHeading& heading, const Tuning& tuni
     json["sites"].push_back(site_json(site));
   }
   json["tp_comm_overlap"] = overlap_json(tuning.overlap);
-  json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan, tuning.overlap,
-                                        overlap_config_of(heading, tuning));
+  json["megatron"] =
+      megatron_arguments(heading.space, tuning.best.front().plan, tuning.overlap, overlap_config_of(heading, tuning));
   if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
     json["mindspeed"] = mindspeed;
   }

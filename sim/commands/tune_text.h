@@ -31,9 +31,9 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
 /// Returns {"schema": "commfuse.tune/1", ...}: the plans, the sites and their baselines.
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
 
-/// Returns Megatron-LM's arguments for a plan with these methods of TransformerEngine. `overlap_config` is the file for
-/// --tp-comm-overlap-cfg, or empty.
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan, const OverlapChoices& overlap,
+/// Returns Megatron-LM's arguments for a plan of the space with these methods of TransformerEngine. `overlap_config` is
+/// the file for --tp-comm-overlap-cfg, or empty.
+std::string megatron_arguments(const PlanSpace& space, const TrainingPlan& plan, const OverlapChoices& overlap,
                                const std::string& overlap_config);
 
 /// Returns what switches off the overlap of a GEMM: a flag of Megatron-LM or, if that flag would affect another GEMM of

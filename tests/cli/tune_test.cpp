@@ -122,6 +122,21 @@ TEST(CommfuseSimTune, MegatronFlagsContainEveryPricedSetting) {
   EXPECT_TRUE(other.ends_with(" --recompute-granularity selective --attention-backend unfused")) << other;
 }
 
+TEST(CommfuseSimTune, MegatronRecomputesTheModulesThatItHasOfAFrameworksSelection) {
+  const std::string titan =
+      "--cluster dgx-h100 --gpus 16 --ranks 8 --seq 8K --framework torchtitan --recompute selective";
+  const std::string dense = megatron_arguments_of("--model llama-3.1-8b " + titan);
+  EXPECT_NE(dense.find(" --recompute-granularity selective --recompute-modules layernorm "), std::string::npos)
+      << dense;
+  const std::string mixture = megatron_arguments_of("--model mixtral-8x7b " + titan);
+  EXPECT_NE(mixture.find(" --recompute-modules layernorm moe_act "), std::string::npos) << mixture;
+  const Outcome text = run_program("commfuse-sim tune --model llama-3.1-8b " + titan);
+  EXPECT_NE(
+      text.out.find("\n  (Megatron-LM recomputes whole modules, not every second GEMM: these\n  recompute less)\n"),
+      std::string::npos)
+      << text.out;
+}
+
 TEST(CommfuseSimTune, AFrameworkIsTheBaselineOfTheGain) {
   const std::string step = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 8 --ranks 8 ";
   Outcome table = run_program(step + "--framework torchtitan");
