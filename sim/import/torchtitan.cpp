@@ -271,27 +271,32 @@ void read_batch(KeyedFile& file, const Replicas& replicas, StepSettings& step) {
   }
 }
 
+/// Returns what is recomputed. Selective recomputation is per operation ("op"), or of every layer whose number is a
+/// multiple of the option (torchtitan/distributed/activation_checkpoint.py, _apply_layer_sac).
 std::string recompute_of(KeyedFile& file, std::vector<std::string>& notes) {
   const std::string mode = file.word({"activation_checkpoint.mode"}).value_or("selective");
   const Entry* const option = file.first_of({"activation_checkpoint.selective_ac_option"});
   constexpr std::array<std::string_view, 3> modes{"none", "selective", "full"};
-  constexpr std::string_view consequence = "the time may be too low and the memory too high";
+  constexpr std::string_view instead = "every second GEMM of every layer is recomputed instead, as with 'op'";
   if (mode == "memory_budget") {
-    notes.push_back(fmt::format("activation_checkpoint.mode memory_budget is not modelled: {}", consequence));
+    notes.push_back(fmt::format("activation_checkpoint.mode memory_budget is not modelled: {}", instead));
     return "selective";
   }
   if (std::ranges::find(modes, mode) == modes.end()) {
     KeyedFile::wrong(*file.find("activation_checkpoint.mode"),
                      fmt::format("is {}; {}", in_quotes(mode), remedy_for(mode, modes, "modes")));
   }
-  if (mode == "selective") {
-    const std::string operations = option == nullptr ? "2" : option->text;
-    const std::string recomputed = operations == "op"  ? "every second GEMM"
-                                   : operations == "1" ? "every whole layer"
-                                                       : fmt::format("one whole layer of every {}", operations);
-    notes.push_back(fmt::format("activation_checkpoint.selective_ac_option {} recomputes {}, which is not modelled: {}",
-                                in_quotes(operations), recomputed, consequence));
+  const std::string operations = option == nullptr ? "2" : option->text;
+  if (mode != "selective" || operations == "op") {
+    return mode;
   }
+  if (operations == "0" || operations == "1") {  // every layer
+    return "full";
+  }
+  notes.push_back(
+      fmt::format("activation_checkpoint.selective_ac_option {0} recomputes one whole layer of every {1}, which is not "
+                  "modelled: {2}",
+                  in_quotes(operations), operations, instead));
   return mode;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "model/config_error.h"
 #include "sim/import/key_lists.h"
@@ -166,26 +167,29 @@ TEST_F(Torchtitan, GradientsAreReducedInTheDtypeOfTheFile) {
             "a.toml:7:1: training.mixed_precision_reduce is 'int8'; write bfloat16, float16 or float32");
 }
 
-TEST_F(Torchtitan, RecomputationOfEveryLayerIsNoted) {
-  const Imported import = read(model + "[activation_checkpoint]\nselective_ac_option = \"1\"\n", "8");
-  ASSERT_EQ(import.notes.size(), 1U);
-  EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.selective_ac_option '1' recomputes every whole layer, which is not modelled: the "
-            "time may be too low and the memory too high");
+TEST_F(Torchtitan, SelectiveRecomputationIsPerOperationOrOfEveryLayer) {
+  const std::string option = model + "[activation_checkpoint]\nselective_ac_option = ";
+  for (const auto& [value, recompute] : {std::pair{"\"op\"", "selective"}, {"\"1\"", "full"}, {"\"0\"", "full"}}) {
+    const Imported import = read(option + value + "\n", "8");
+    EXPECT_TRUE(has_line(import, std::string("  recompute: ") + recompute)) << value;
+    EXPECT_TRUE(import.notes.empty()) << value;
+  }
 }
 
 TEST_F(Torchtitan, RecomputationThatIsNotModelledIsNoted) {
   const std::string section = model + "[activation_checkpoint]\n";
-  Imported import = read(section + "mode = \"selective\"\nselective_ac_option = \"op\"\n", "8");
+  Imported import = read(section + "selective_ac_option = \"4\"\n", "8");
+  EXPECT_TRUE(has_line(import, "  recompute: selective"));
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.selective_ac_option 'op' recomputes every second GEMM, which is not modelled: the "
-            "time may be too low and the memory too high");
+            "activation_checkpoint.selective_ac_option '4' recomputes one whole layer of every 4, which is not "
+            "modelled: every second GEMM of every layer is recomputed instead, as with 'op'");
   import = read(section + "mode = \"memory_budget\"\n", "8");
+  EXPECT_TRUE(has_line(import, "  recompute: selective"));
   ASSERT_EQ(import.notes.size(), 1U);
   EXPECT_EQ(import.notes[0],
-            "activation_checkpoint.mode memory_budget is not modelled: the time may be too low and the memory too "
-            "high");
+            "activation_checkpoint.mode memory_budget is not modelled: every second GEMM of every layer is recomputed "
+            "instead, as with 'op'");
 }
 
 TEST_F(Torchtitan, UnreadKeysAreNamed) {
@@ -194,7 +198,7 @@ TEST_F(Torchtitan, UnreadKeysAreNamed) {
   ASSERT_EQ(import.notes.size(), 4U);
   EXPECT_EQ(import.notes[0],
             "activation_checkpoint.selective_ac_option '2' recomputes one whole layer of every 2, which is not "
-            "modelled: the time may be too low and the memory too high");
+            "modelled: every second GEMM of every layer is recomputed instead, as with 'op'");
   EXPECT_EQ(import.notes[1],
             "a.toml:8:1: 'training.enable_cpu_offload' = 'true' has no counterpart and is ignored: weights, gradients "
             "and optimizer state stay on the GPU");
