@@ -43,6 +43,18 @@ void read_row(YamlMap map, const std::string& key, std::span<double, KernelChoic
   }
 }
 
+void read_narrow(YamlMap map, std::span<double> factors) {
+  std::size_t first = 0;
+  for (const int log2_of_m : KernelChoice::m_knots) {
+    YamlMap rows = map.map(m_key(log2_of_m));
+    for (std::size_t n = 0; n + 1 < KernelChoice::narrow_knots.size(); ++n) {
+      read_row(rows, n_key(KernelChoice::narrow_knots[n]),
+               factors.subspan(first).first<KernelChoice::k_knots.size()>());
+      first += KernelChoice::k_knots.size();
+    }
+  }
+}
+
 std::shared_ptr<const KernelChoice> read_table(YamlMap map) {
   KernelChoice choice;
   std::tie(choice.provenance, choice.source) = map.provenance();
@@ -54,6 +66,9 @@ std::shared_ptr<const KernelChoice> read_table(YamlMap map) {
       read_row(rows, tiles_key(log2_of_tiles), factors.subspan(first).first<KernelChoice::k_knots.size()>());
       first += KernelChoice::k_knots.size();
     }
+  }
+  if (std::optional<YamlMap> narrow = map.optional_map("narrow")) {
+    read_narrow(*narrow, choice.narrow);
   }
   return std::make_shared<const KernelChoice>(std::move(choice));
 }
@@ -112,7 +127,7 @@ std::shared_ptr<const KernelChoice> read_kernel_choice(const std::filesystem::pa
   if (!map->has("as")) {
     return read_table(*map);
   }
-  bool has_table = map->optional_value("provenance").has_value();
+  bool has_table = map->optional_value("provenance").has_value() || map->optional_value("narrow").has_value();
   for (const int log2_of_m : KernelChoice::m_knots) {
     has_table = map->optional_value(m_key(log2_of_m)).has_value() || has_table;
   }

@@ -242,8 +242,10 @@ double choice_factor(const Accelerator& accelerator, const MatrixUnit& unit, con
   if (unit.kernel_choice == nullptr) {
     return 1.0;
   }
-  return unit.kernel_choice->factor(
-      {.tiles_per_sm = static_cast<double>(tiles_of_128(size)) / accelerator.sms, .k = size.k, .m = size.m});
+  return unit.kernel_choice->factor({.tiles_per_sm = static_cast<double>(tiles_of_128(size)) / accelerator.sms,
+                                     .k = size.k,
+                                     .m = size.m,
+                                     .n = size.n});
 }
 
 /// Returns the greater of two times that mostly hide each other, plus the visible part of the lesser.

@@ -26,8 +26,8 @@
 // FLOP, so it runs near the peak on a few SMs and far below the peak on all SMs.
 //
 // choice is the time of the kernel that the library chooses, relative to the fastest kernel of the formula. It comes
-// from a table (model/hardware/kernel_choice.h) by tiles of 128 x 128 per SM, k and m; it is 1 where no library was
-// measured.
+// from a table (model/hardware/kernel_choice.h) by tiles of 128 x 128 per SM, k and m, and for fewer than 128 columns
+// from another by n, k and m; it is 1 where no library was measured.
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.

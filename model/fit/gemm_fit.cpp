@@ -150,16 +150,19 @@ auto gemm_key(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-/// Fits a table of kernel choice to measured / predicted of these rows, where `tried` has no such table.
-std::shared_ptr<const KernelChoice> fitted_choice(const Accelerator& tried, const std::vector<MeasuredGemm>& rows,
+/// Fits a table of kernel choice to measured / predicted of the kept rows, where `tried` has no such table.
+std::shared_ptr<const KernelChoice> fitted_choice(const Accelerator& tried, const RowSplit<MeasuredGemm>& split,
                                                   const std::string& source) {
   std::vector<ChoiceRow> choice_rows;
-  choice_rows.reserve(rows.size());
-  for (const MeasuredGemm& row : rows) {
-    const std::int64_t tiles = tiles_of_128(row.size);
-    choice_rows.push_back(
-        {.shape = {.tiles_per_sm = static_cast<double>(tiles) / tried.sms, .k = row.size.k, .m = row.size.m},
-         .log_ratio = -math::log(ratio_of(tried, row))});
+  choice_rows.reserve(split.kept.size());
+  for (std::size_t i = 0; i < split.kept.size(); ++i) {
+    const GemmSize& size = split.kept[i].size;
+    choice_rows.push_back({.shape = {.tiles_per_sm = static_cast<double>(tiles_of_128(size)) / tried.sms,
+                                     .k = size.k,
+                                     .m = size.m,
+                                     .n = size.n},
+                           .log_ratio = -math::log(ratio_of(tried, split.kept[i])),
+                           .fold = split.groups[i] % choice_folds});
   }
   KernelChoice choice = fit_kernel_choice(choice_rows);
   choice.provenance = Provenance::fitted;
@@ -238,7 +241,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
   set_fitted<GemmParameters>(knobs, fit, options.source, parameters);
   if (has_enough) {
-    result.kernel_choice = fitted_choice(tried, split.kept, options.source);
+    result.kernel_choice = fitted_choice(tried, split, options.source);
     tried.matrix_units[index_of(dtype)]->kernel_choice = result.kernel_choice;
   }
   result.fitted_parameters = std::move(fit.parameters);

@@ -15,15 +15,22 @@ namespace commfuse {
 /// Times of a library's GEMMs relative to the formula of model/cost/gemm.h. The formula assumes the fastest tile;
 /// cuBLAS picks a tile by rules that differ between generations of chips and are not published. The table states how
 /// much longer or shorter a GEMM takes than the formula predicts, on a grid of three sizes, each a power of two: tiles
-/// of 128 x 128 per SM, k and m.
+/// of 128 x 128 per SM, k and m. A GEMM of fewer than 128 columns does not fill a tile; where a library's rules change
+/// there, a second table has further factors by n, k and m.
 struct KernelChoice {
   static constexpr std::array<int, 10> tiles_knots{-7, -5, -3, -2, -1, 0, 1, 2, 3, 5};  ///< log2 of tiles per SM
   static constexpr std::array<int, 9> k_knots{5, 6, 8, 10, 11, 12, 13, 14, 16};         ///< log2 of k
   static constexpr std::array<int, 3> m_knots{4, 6, 9};                                 ///< log2 of m
   static constexpr std::size_t size = tiles_knots.size() * k_knots.size() * m_knots.size();
+  static constexpr std::array<int, 3> narrow_knots{5, 6, 7};  ///< log2 of n; factors exist for all but the last
+  static constexpr std::size_t narrow_size = (narrow_knots.size() - 1) * k_knots.size() * m_knots.size();
+  static constexpr std::int64_t tile_width = 128;
 
   /// Time relative to the formula at each knot, above 0; the knot of m changes slowest and that of k fastest.
-  std::array<double, size> factors = filled_with_1();
+  std::array<double, size> factors = filled_with_1<size>();
+  /// Further factor of narrow GEMMs at each knot: 1 from 128 columns on. The knot of m changes slowest, that of k
+  /// fastest.
+  std::array<double, narrow_size> narrow = filled_with_1<narrow_size>();
   Provenance provenance = Provenance::prior;
   std::string source;  ///< table of the fit: "gemm_h100_bf16_aic.csv"
 
@@ -32,6 +39,7 @@ struct KernelChoice {
     double tiles_per_sm = 1.0;  ///< tiles of 128 x 128 over the SMs of the whole chip
     std::int64_t k = 1;
     std::int64_t m = 1;
+    std::int64_t n = tile_width;
   };
 
   /// Index of a knot and its weight in the interpolation.
@@ -58,8 +66,34 @@ struct KernelChoice {
     return around;
   }
 
+  /// Returns the knots of the table `narrow` around a GEMM. Their weights sum to 1 up to 64 columns, and to less where
+  /// the factor of 128 columns, 1, has a share. Requires n >= 1 below tile_width.
+  static std::array<Corner, 8> narrow_corners(const Shape& shape) {
+    const Position width = position_on<narrow_knots>(static_cast<double>(shape.n));
+    const Position depth = position_on<k_knots>(static_cast<double>(shape.k));
+    const Position rows = position_on<m_knots>(static_cast<double>(shape.m));
+    constexpr std::size_t widths = narrow_knots.size() - 1;
+    std::array<Corner, 8> around;
+    for (std::size_t i = 0; i < around.size(); ++i) {
+      const std::size_t upper_m = i >> 2;
+      const std::size_t upper_n = (i >> 1) & 1;
+      const std::size_t upper_k = i & 1;
+      const std::size_t knot = width.cell + upper_n;
+      const bool exists = knot < widths;
+      around[i] = {
+          .knot = ((rows.cell + upper_m) * widths + (exists ? knot : 0)) * k_knots.size() + depth.cell + upper_k,
+          .weight = exists ? rows.weight_of(upper_m) * width.weight_of(upper_n) * depth.weight_of(upper_k) : 0.0};
+    }
+    return around;
+  }
+
   /// Returns the time relative to the formula.
   [[nodiscard]] double factor(const Shape& shape) const {
+    return shape.n < tile_width ? table_factor(shape) * narrow_factor(shape) : table_factor(shape);
+  }
+
+  /// Returns the factor of the table by tiles per SM, k and m, which ignores n.
+  [[nodiscard]] double table_factor(const Shape& shape) const {
     const Position tiles = position_on<tiles_knots>(shape.tiles_per_sm);
     const Position depth = position_on<k_knots>(static_cast<double>(shape.k));
     const Position rows = position_on<m_knots>(static_cast<double>(shape.m));
@@ -73,6 +107,15 @@ struct KernelChoice {
     };
     const double lower = at_m(corner);
     return lower + rows.share * (at_m(corner + next_m) - lower);
+  }
+
+  /// Returns the further factor of a narrow GEMM. Requires n >= 1 below tile_width.
+  [[nodiscard]] double narrow_factor(const Shape& shape) const {
+    double factor = 1.0;
+    for (const Corner& corner : narrow_corners(shape)) {
+      factor += corner.weight * (narrow[corner.knot] - 1.0);
+    }
+    return factor;
   }
 
   /// Returns log2 of a power of two, and interpolates linearly between powers: exact, and equal on all platforms.
@@ -115,15 +158,18 @@ struct KernelChoice {
     return {.cell = cell, .share = (at - Knots[cell]) / (Knots[cell + 1] - Knots[cell])};
   }
 
-  static constexpr std::array<double, size> filled_with_1() {
-    std::array<double, size> ones{};
+  template <std::size_t Size>
+  static constexpr std::array<double, Size> filled_with_1() {
+    std::array<double, Size> ones{};
     ones.fill(1.0);
     return ones;
   }
 };
 
-/// Returns the key of a knot in a hardware file: "m_16" for 4, and "1/32" for -5 or "8" for 3 tiles per SM.
+/// Returns the key of a knot in a hardware file: "m_16" for 4, "n_64" for 6, and "1/32" for -5 or "8" for 3 tiles per
+/// SM.
 std::string m_key(int log2_of_m);
+std::string n_key(int log2_of_n);
 std::string tiles_key(int log2_of_tiles);
 
 }  // namespace commfuse

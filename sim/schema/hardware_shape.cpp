@@ -38,6 +38,18 @@ ShapeKey fit_key() {
                    "Error and range of the fit of these parameters"});
 }
 
+Shape narrow_table(const Shape& row) {
+  std::vector<ShapeKey> widths;
+  for (std::size_t n = 0; n + 1 < KernelChoice::narrow_knots.size(); ++n) {
+    widths.push_back({n_key(KernelChoice::narrow_knots[n]), row});
+  }
+  std::vector<ShapeKey> keys;
+  for (const int log2_of_m : KernelChoice::m_knots) {
+    keys.push_back({m_key(log2_of_m), map(widths)});
+  }
+  return map(std::move(keys));
+}
+
 ShapeKey kernel_choice_key() {
   Shape row = list(count(100, 10'000));
   std::vector<ShapeKey> rows;
@@ -49,6 +61,7 @@ ShapeKey kernel_choice_key() {
   for (const int log2_of_m : KernelChoice::m_knots) {
     keys.push_back(optional({m_key(log2_of_m), map(rows), "Thousandths, by tiles of 128 x 128 per SM and by k"}));
   }
+  keys.push_back(optional({"narrow", narrow_table(row), "Further factors of fewer than 128 columns, by m, n and k"}));
   return optional({"kernel_choice", map(std::move(keys)),
                    "Time of the kernel that the library chooses, relative to the formula's"});
 }

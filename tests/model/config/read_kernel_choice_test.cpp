@@ -38,10 +38,14 @@ TEST(ReadKernelChoice, ReadsWhatTheFitWrites) {
   for (std::size_t i = 0; i < KernelChoice::size; ++i) {
     choice.factors[i] = static_cast<double>(900 + i % 200) / 1000.0;
   }
+  for (std::size_t i = 0; i < KernelChoice::narrow_size; ++i) {
+    choice.narrow[i] = static_cast<double>(800 + i) / 1000.0;
+  }
   write_machine(kernel_choice_yaml(choice, 6));
   const Machine machine = load_machine("machine.yaml");
   ASSERT_NE(bf16_of(machine).kernel_choice, nullptr);
   EXPECT_EQ(bf16_of(machine).kernel_choice->factors, choice.factors);
+  EXPECT_EQ(bf16_of(machine).kernel_choice->narrow, choice.narrow);
   EXPECT_EQ(bf16_of(machine).kernel_choice->provenance, Provenance::fitted);
   EXPECT_EQ(bf16_of(machine).kernel_choice->source, "mine.csv");
 }
@@ -119,6 +123,21 @@ TEST(ReadKernelChoice, RefusesATableBesideTheNameOfAnother) {
   EXPECT_EQ(
       refusal_of([] { load_machine("machine.yaml"); }),
       "machine.yaml:7:27: 'as' names the table of another file, but this map also has a table; remove one of them");
+}
+
+TEST(ReadKernelChoice, TheTableOfNarrowGemmsIsOptionalButWhole) {
+  const OwnFolder folder;
+  KernelChoice choice;
+  choice.source = "mine";
+  write_machine(kernel_choice_yaml(choice, 6));
+  EXPECT_EQ(bf16_of(load_machine("machine.yaml")).kernel_choice->narrow, KernelChoice{}.narrow);
+  choice.narrow.fill(1.5);
+  std::string table = kernel_choice_yaml(choice, 6);
+  const std::size_t row = table.find("n_64: ");
+  write_machine(table.substr(0, row) + table.substr(table.find('\n', row) + 1));
+  EXPECT_NE(refusal_of([] { load_machine("machine.yaml"); }).find("n_64"), std::string::npos);
+  write_extension("h20-sxm", "bf16", "      kernel_choice: {as: h100-sxm/bf16, narrow: {}}\n");
+  EXPECT_NE(refusal_of([] { load_machine("machine.yaml"); }).find("but this map also has a table"), std::string::npos);
 }
 
 TEST(ReadKernelChoice, RefusesMapsThatAreNotATable) {

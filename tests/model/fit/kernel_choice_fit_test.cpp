@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "model/random/philox.h"
@@ -52,6 +54,49 @@ TEST(FitKernelChoice, KnotsFarFromAllRowsKeepTheFormula) {
   EXPECT_EQ(fit_kernel_choice({}).factors, KernelChoice{}.factors);
 }
 
+/// Returns rows of narrow and wider GEMMs whose times are `truth` times the formula's, in five folds.
+std::vector<ChoiceRow> narrow_rows_of(const KernelChoice& truth) {
+  std::vector<ChoiceRow> rows;
+  for (const std::int64_t n : {32, 64, 96, 128, 256}) {
+    for (std::int64_t k = 32; k <= 65536; k *= 2) {
+      for (std::int64_t m = 1; m <= 65536; m = m * 3 / 2 + 1) {
+        const double tiles = static_cast<double>((m + 127) / 128 * ((n + 127) / 128)) / 128.0;
+        const KernelChoice::Shape shape{.tiles_per_sm = tiles, .k = k, .m = m, .n = n};
+        rows.push_back(
+            {.shape = shape, .log_ratio = std::log(truth.factor(shape)), .fold = static_cast<int>(rows.size() % 5)});
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(FitKernelChoice, FindsThatNarrowGemmsDiffer) {
+  constexpr std::size_t row = KernelChoice::k_knots.size();
+  KernelChoice truth;
+  for (std::size_t k = 0; k < row; ++k) {
+    truth.narrow[5 * row + k] = 1.5;  // m from 512 on, n = 64
+  }
+  const KernelChoice fitted = fit_kernel_choice(narrow_rows_of(truth));
+  for (const std::int64_t k : {512, 4096, 16384}) {
+    const auto factor_of = [&](std::int64_t n) {
+      return fitted.factor({.tiles_per_sm = 16.0 / 128, .k = k, .m = 2048, .n = n});
+    };
+    EXPECT_NEAR(factor_of(64), 1.5, 0.1) << k;
+    EXPECT_NEAR(factor_of(32), 1.0, 0.1) << k;
+    EXPECT_NEAR(factor_of(128), 1.0, 0.2) << k;  // It shares the first table with the narrow ones.
+  }
+}
+
+TEST(FitKernelChoice, NarrowGemmsHaveNoTableWhereItBringsNothing) {
+  KernelChoice truth;
+  EXPECT_EQ(fit_kernel_choice(narrow_rows_of(truth)).narrow, truth.narrow);
+  truth.factors.fill(1.2);  // the first table describes this
+  for (const double factor : fit_kernel_choice(narrow_rows_of(truth)).narrow) {
+    EXPECT_NEAR(factor, 1.0, 0.05);
+  }
+  EXPECT_EQ(kernel_choice_yaml(truth, 2).find("narrow"), std::string::npos);
+}
+
 TEST(FitKernelChoice, TheMapHasARowForEachNumberOfTiles) {
   KernelChoice choice;
   choice.provenance = Provenance::fitted;
@@ -63,6 +108,12 @@ TEST(FitKernelChoice, TheMapHasARowForEachNumberOfTiles) {
             std::string::npos)
       << yaml;
   EXPECT_NE(yaml.find("    m_512:\n"), std::string::npos);
+  choice.narrow[KernelChoice::k_knots.size()] = 1.5;
+  EXPECT_NE(
+      kernel_choice_yaml(choice, 2).find("\n    narrow:\n      m_16:\n"
+                                         "        n_32: [1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000]\n"
+                                         "        n_64: [1500, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000]\n"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -37,6 +37,23 @@ TEST(KernelChoice, InterpolatesInTheLogarithmOfEachSize) {
   EXPECT_EQ(choice.factor({1.5, 1536, 32}), 1.0625);  // halfway on all three
 }
 
+TEST(KernelChoice, NarrowGemmsHaveAFurtherFactor) {
+  KernelChoice choice;
+  choice.factors.fill(2.0);
+  choice.narrow[(1 * 2 + 1) * KernelChoice::k_knots.size() + 3] = 1.5;  // m = 64, n = 64, k = 1024
+  const auto factor_of = [&](std::int64_t n, std::int64_t k) {
+    return choice.factor({.tiles_per_sm = 1.0, .k = k, .m = 64, .n = n});
+  };
+  EXPECT_EQ(factor_of(64, 1024), 3.0);
+  EXPECT_EQ(factor_of(64, 1536), 2.5);  // halfway from 1,024 to 2,048
+  EXPECT_EQ(factor_of(96, 1024), 2.5);  // halfway from 64 to 128, which has no further factor
+  EXPECT_EQ(factor_of(48, 1024), 2.5);
+  EXPECT_EQ(factor_of(32, 1024), 2.0);
+  EXPECT_EQ(factor_of(128, 1024), 2.0);
+  choice.narrow.front() = 0.5;
+  EXPECT_EQ(choice.factor({.tiles_per_sm = 1.0, .k = 1, .m = 1, .n = 1}), 1.0);
+}
+
 TEST(KernelChoice, SizesBeyondTheGridCountAsItsEdge) {
   KernelChoice choice;
   choice.factors.front() = 0.5;
@@ -70,6 +87,7 @@ TEST(KernelChoice, WeightsAreSharesOfOne) {
 
 TEST(KernelChoice, KeysNameTheSizes) {
   EXPECT_EQ(m_key(9), "m_512");
+  EXPECT_EQ(n_key(6), "n_64");
   EXPECT_EQ(tiles_key(-7), "1/128");
   EXPECT_EQ(tiles_key(0), "1");
   EXPECT_EQ(tiles_key(5), "32");
