@@ -70,6 +70,11 @@ struct Framework {
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8; gradient
   /// 8, conversion 6). 14: a loss that reads and writes 16 bits (PyTorch's log-softmax, loss and their gradients).
   double loss_bytes = 52.0;
+  /// Bytes per logit of the loss's tensors that are live at the same time. 4: logits in 32 bits, which Megatron's loss
+  /// overwrites with the softmax and its gradient. The logits in 16 bits, which are live while they are converted, are
+  /// not counted. 12: PyTorch's loss in 32 bits (log-softmax, gradients of its output and of its input).
+  Parameter<double> loss_memory{4.0, 0.0, Provenance::published,
+                                "Korthikanti et al. 2022, section 4.3: logits in 32 bits"};
   /// The parts of a layer that `step.recompute: selective` runs again.
   SelectiveRecompute selective;
   /// The framework's part of a plan: settings of `run`, and the values that they get if the user has chosen none.

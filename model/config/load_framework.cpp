@@ -22,6 +22,7 @@ constexpr std::string_view framework_schema = "commfuse.framework/1";
 constexpr Range<double> power_range{0.0, 2.0};
 constexpr Range<double> attention_time_range{0.1, 10.0};
 constexpr Range<double> bytes_range{4.0, 1000.0};
+constexpr Range<double> loss_memory_range{0.0, 100.0};
 
 void read_host(YamlMap map, Framework& into) {
   if (map.optional_value("issue")) {
@@ -47,6 +48,9 @@ void read_kernels(YamlMap map, Framework& into) {
     into.narrows_weights = map.boolean("narrow_weights");
   }
   into.loss_bytes = map.number("loss_bytes", bytes_range);
+  if (map.optional_value("loss_memory")) {
+    into.loss_memory = map.number_parameter("loss_memory", loss_memory_range);
+  }
 }
 
 /// Returns the GEMMs that the implementation runs. Notes a mistake for anything but a list of their names.

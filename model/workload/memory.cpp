@@ -315,6 +315,7 @@ class StageMemories {
       : model_(model),
         plan_(plan),
         selective_(rules.selective),
+        loss_memory_(rules.loss_memory),
         layer_weight_bytes_(plan.dtype == DType::fp8 && rules.fp8_weights == Fp8Weights::narrow
                                 ? bytes_of(DType::fp8)
                                 : weight_bytes(plan.dtype)),
@@ -412,12 +413,16 @@ class StageMemories {
     }
     std::int64_t transient = recomputed_bytes(stage);
     if (stage == plan_.pipeline - 1) {
-      // Counts the last norm, the input of the logits, and the logits in fp32. All are freed before a layer is
-      // recomputed.
-      transient = std::max(transient, ceil_div(2 * width * tokens * model_.hidden, sharers) +
-                                          ceil_div(4 * tokens * model_.vocab, plan_.tensor));
+      // Counts the last norm, the input of the logits, and the loss. All are freed before a layer is recomputed.
+      transient = std::max(transient, ceil_div(2 * width * tokens * model_.hidden, sharers) + loss_tensor_bytes());
     }
     return bytes + static_cast<double>(transient);
+  }
+
+  /// Returns the bytes of the loss's tensors for one micro-batch; tensor ranks share them.
+  [[nodiscard]] std::int64_t loss_tensor_bytes() const {
+    const auto logits = static_cast<double>(plan_.tokens_per_pass() * model_.vocab);
+    return std::llround(std::ceil(loss_memory_ * logits / static_cast<double>(plan_.tensor)));
   }
 
   [[nodiscard]] std::int64_t activations_with(const LayerKind& kind, Recompute recompute) const {
@@ -431,6 +436,7 @@ class StageMemories {
   const Transformer& model_;
   const TrainingPlan& plan_;
   SelectiveRecompute selective_;
+  double loss_memory_;
   std::int64_t layer_weight_bytes_;                // for each weight of a layer
   std::vector<std::vector<LayerRun>> layers_;      // by stage
   std::vector<StageParameters> stage_parameters_;  // by stage

@@ -23,6 +23,7 @@ enum class Fp8Weights : std::uint8_t {
 struct MemoryRules {
   Fp8Weights fp8_weights = Fp8Weights::wide;
   SelectiveRecompute selective{};
+  double loss_memory = 4.0;  ///< bytes per logit of the loss's tensors that are live at the same time
 };
 
 /// Memory of one GPU of one stage, without buffers of collectives, the allocator's waste and the framework itself.
@@ -110,9 +111,9 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 ///   at the moment at which both together need the most memory.
 /// - Activations are kept for the micro-batches under way on that stage: pipeline - stage of them with 1F1B, pipeline
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
-/// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the logits (their section
-///   4.3), or what recomputation adds to the activations of one layer if that is larger. The scores of a recomputed
-///   core are not counted.
+/// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the loss's tensors (their
+///   section 4.3, where these are the logits in 32 bits), or what recomputation adds to the activations of one layer if
+///   that is larger. The scores of a recomputed core are not counted.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
                        const MemoryRules& rules = {});
 

@@ -43,7 +43,9 @@ Shape kernels() {
               {"fused_accumulation", boolean(), "GEMMs of weight gradients accumulate into 32-bit sums"},
               optional({"narrow_weights", boolean(), "Weights of fp8 GEMMs are held and gathered in 8 bits"}),
               {"loss_bytes", number(4.0, 1000.0),
-               "Memory traffic of the loss per 16-bit logit, forward and backward together"}});
+               "Memory traffic of the loss per 16-bit logit, forward and backward together"},
+              optional({"loss_memory", sourced(number(0.0, 100.0)),
+                        "Bytes per logit of the loss's tensors that are live at the same time (default 4)"})});
 }
 
 Shape recomputed_part() {

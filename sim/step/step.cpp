@@ -496,7 +496,9 @@ Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine) {
 }
 
 MemoryRules memory_rules_of(const Framework& framework, const Machine& machine) {
-  return {.fp8_weights = fp8_weights_of(framework, machine), .selective = framework.selective};
+  return {.fp8_weights = fp8_weights_of(framework, machine),
+          .selective = framework.selective,
+          .loss_memory = framework.loss_memory.value};
 }
 
 namespace {

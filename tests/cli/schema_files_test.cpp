@@ -190,6 +190,11 @@ TEST_F(SchemaFiles, ValuesWithoutUnitSourceOrMeaningAreRefused) {
   EXPECT_EQ(misfit("framework", framework + "settings: {seq: 4096}\n"), "$.settings additionalProperties");
   EXPECT_EQ(misfit("framework", framework + "selective_recompute: [norms, every_second_gemm]\n"), "");
   EXPECT_NE(misfit("framework", framework + "selective_recompute: [scores]\n"), "");
+  const auto with_loss_memory = [&](const std::string& value) {
+    return std::string(framework).insert(framework.find("loss_bytes"), "loss_memory: " + value + ", ");
+  };
+  EXPECT_EQ(misfit("framework", with_loss_memory("{value: 12, provenance: 'prior: b'}")), "");
+  EXPECT_NE(misfit("framework", with_loss_memory("12")), "");
   const std::string jitter = "schema: commfuse.jitter/1\nname: a\nrank: {sigma: {value: 0.1, provenance: ";
   EXPECT_EQ(misfit("jitter", jitter + "guess}}\n"), "$ required");
 }

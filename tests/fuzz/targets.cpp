@@ -149,6 +149,7 @@ void framework(std::string_view bytes) {
     const Framework loaded = load_framework(input_file("input.yaml", bytes).string());
     with_defaults_of(loaded, Settings());
     check(loaded.issue.value >= Duration{} && loaded.loss_bytes > 0.0, "kernels take a time");
+    check(loaded.loss_memory.value >= 0.0, "the loss needs no negative memory");
   });
 }
 

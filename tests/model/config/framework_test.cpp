@@ -332,6 +332,19 @@ TEST_F(FrameworkTest, SelectiveRecomputationCoversTheCoreUnlessAFileListsParts) 
   EXPECT_EQ(refusal(settings, "selective_recompute: []\nsettings: {"), list);
 }
 
+TEST_F(FrameworkTest, TheLossHoldsFourBytesPerLogitUnlessAFileStatesMore) {
+  EXPECT_EQ(loaded(loom_framework).loss_memory.value, 4.0);
+  constexpr std::string_view last_kernel = "  loss_bytes: 14\n";
+  const Framework loom = loaded(
+      with(last_kernel, "  loss_bytes: 14\n  loss_memory: {value: 14, error: 0.25, provenance: \"prior: e\"}\n"));
+  EXPECT_EQ(loom.loss_memory.value, 14.0);
+  EXPECT_EQ(loom.loss_memory.standard_error, 0.25);
+  EXPECT_EQ(loom.loss_memory.provenance, Provenance::prior);
+  EXPECT_EQ(loom.loss_memory.source, "e");
+  EXPECT_EQ(refusal(last_kernel, "  loss_bytes: 14\n  loss_memory: {value: 200, provenance: \"prior: e\"}\n"),
+            "./loom.yaml:14:24: 'value' is 200; choose 0 to 100");
+}
+
 TEST_F(FrameworkTest, ShippedFrameworksListWhatTheyRecompute) {
   const SelectiveRecompute titan = load_framework("torchtitan").selective;
   EXPECT_TRUE(titan.norms && titan.rotation && titan.activation && titan.every_second_gemm_eager);

@@ -222,6 +222,34 @@ TEST(StepMemory, WithFullRecomputationHoldsOneRecomputedLayer) {
   EXPECT_EQ(step_memory(large_vocabulary, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
+// Two layers per stage; 4 h for the last norm and the input of the logits.
+TEST(StepMemory, HoldsTheTensorsOfTheLossOnTheLastStage) {
+  const Transformer model{
+      .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 128256};
+  TrainingPlan plan{.pipeline = 4, .global_batch = 4, .seq = 64};
+  const std::int64_t layers = 2 * layer_activations(model, plan, dense_layer).count;
+  const auto activations_with = [&](double loss_memory, std::int64_t stage) {
+    return step_memory(model, plan, stage, {.loss_memory = loss_memory}).activations.count;
+  };
+  EXPECT_EQ(activations_with(12.0, 3), layers + 64 * (4 * 1024 + 12 * 128256));
+  EXPECT_EQ(activations_with(2.5, 3), layers + 64 * (4 * 1024 + 5 * 128256 / 2));
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count, activations_with(4.0, 3));
+  EXPECT_EQ(activations_with(12.0, 0), 4 * layers);
+  plan.recompute = Recompute::full;  // The loss is freed before a layer is recomputed.
+  EXPECT_EQ(activations_with(12.0, 3), 2 * (64 * 2 * 1024) + 64 * (4 * 1024 + 12 * 128256));
+  EXPECT_EQ(activations_with(0.0, 3), 2 * (64 * 2 * 1024) + layers / 2);
+}
+
+TEST(StepMemory, SharesTheTensorsOfTheLossAmongTensorRanks) {
+  const Transformer model{
+      .layers = 2, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100'001};
+  const TrainingPlan plan{.tensor = 8, .seq = 1};
+  const auto activations_with = [&](double loss_memory) {
+    return step_memory(model, plan, 0, {.loss_memory = loss_memory}).activations.count;
+  };
+  EXPECT_EQ(activations_with(12.0) - activations_with(0.0), 150'002);  // 12 x 100001 / 8 = 150001.5
+}
+
 TEST(LayerActivations, AddUpOverThePartsOfAHybrid) {
   // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels (32
   // heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, and twice 2 x 2048.

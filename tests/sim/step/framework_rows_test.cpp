@@ -268,6 +268,22 @@ TEST(StepSchedules, ListEachSiteOnce) {
   }
 }
 
+// A micro-batch of 4,096 tokens and 128,256 logits, shared by 4 tensor ranks; 8 bytes more per logit.
+TEST(FrameworkRows, TheLossOfAFrameworkIsPartOfItsMemory) {
+  const OwnFolder folder;
+  const auto row_with = [](const std::string& loss_memory) {
+    std::ofstream("mine.yaml") << "schema: commfuse.framework/1\nname: mine\nextends: megatron-lm\n"
+                               << "kernels: {loss_memory: {value: " << loss_memory << ", provenance: \"prior: a\"}}\n";
+    return rows_with({"framework=./mine.yaml", "strategy.name=serial", "seq=4K", "step.micro_batch=1"}).front();
+  };
+  const StepRow four = row_with("4");
+  const StepRow twelve = row_with("12");
+  const double gigabytes = 8.0 * 4096 * 128256 / 4 / 1e9;
+  EXPECT_NEAR(twelve.number("activations_gb") - four.number("activations_gb"), gigabytes, 1e-9);
+  EXPECT_NEAR(twelve.number("memory_gb") - four.number("memory_gb"), gigabytes, 1e-9);
+  EXPECT_EQ(twelve.number("time_ms"), four.number("time_ms"));
+}
+
 /// Each changed value of the profile changes the time of the step in the expected direction.
 TEST(FrameworkRows, TheProfileOfAUserChangesTheTimeOfItsRow) {
   const OwnFolder folder;
