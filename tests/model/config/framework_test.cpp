@@ -345,6 +345,18 @@ TEST_F(FrameworkTest, TheLossHoldsFourBytesPerLogitUnlessAFileStatesMore) {
             "./loom.yaml:14:24: 'value' is 200; choose 0 to 100");
 }
 
+// The backward pass of PyTorch's log-softmax has its output, the gradient of that and the gradient of its input, in 32
+// bits each. A compiled loss has the logits and their gradient, in 16 bits each.
+TEST_F(FrameworkTest, ShippedFrameworksStateWhatTheirLossHolds) {
+  for (const char* name : {"torchtitan", "fsdp", "deepspeed"}) {
+    EXPECT_EQ(load_framework(name).loss_memory.value, 4 + 4 + 4) << name;
+  }
+  EXPECT_EQ(load_framework("torchtitan-async-tp").loss_memory.value, 2 + 2);
+  for (const char* name : {"megatron-lm", "megatron-core-2024", "megatron-bridge", "mindspeed", "none"}) {
+    EXPECT_EQ(load_framework(name).loss_memory.value, 4.0) << name;
+  }
+}
+
 TEST_F(FrameworkTest, ShippedFrameworksListWhatTheyRecompute) {
   const SelectiveRecompute titan = load_framework("torchtitan").selective;
   EXPECT_TRUE(titan.norms && titan.rotation && titan.activation && titan.every_second_gemm_eager);
