@@ -124,7 +124,7 @@ TEST_F(LayoutSearchTest, PrefersTheLayoutThatTunePutsFirst) {
               1e-12);
   EXPECT_GT(preferred->excess_over_fastest, 0.0);
   EXPECT_LE(preferred->excess_over_fastest, 0.02);
-  EXPECT_TRUE(preferred->rule.starts_with("less memory")) << preferred->rule;
+  EXPECT_TRUE(preferred->reason.starts_with("less memory")) << preferred->reason;
 }
 
 TEST_F(LayoutSearchTest, ATieRuleWithoutDifferencePrefersTheFastest) {
