@@ -112,7 +112,7 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
   shard.run = unfused_products(program, sizes, options.experts);
   shard.weight_bits = options.weight_bits;
   const double rows = static_cast<double>(shard.m) * cut.part / cut.whole;  // rows with the work of this part
-  shard.m = largest_part(shard.m, program.mesh.ranks());
+  shard.m = largest_part({.rows = shard.m, .parts = program.mesh.ranks()});
   const double parts = rows / static_cast<double>(shard.m);
   const GemmSize kernel = grouped(options.experts, shard);
   return op_time(to_seconds(estimate_gemm(accelerator, kernel, accelerator.sms).time) * parts, "a GEMM of a shard");

@@ -191,7 +191,8 @@ class Pricer {
     std::vector<Duration> first;  // time of the first 1, 2, ... shards, with the best cuts
     std::vector<Duration> whole;
     for (std::size_t i = 0; i < static_cast<std::size_t>(shards); ++i) {
-      whole.push_back(time_of(std::min(rows, largest_part(rows, shards) * static_cast<std::int64_t>(i + 1))));
+      whole.push_back(
+          time_of(std::min(rows, largest_part({.rows = rows, .parts = shards}) * static_cast<std::int64_t>(i + 1))));
       first.push_back(whole.back());
       for (std::size_t j = 0; j < i; ++j) {
         first.back() = std::min(first.back(), first[j] + whole[i - j - 1]);
@@ -200,7 +201,7 @@ class Pricer {
     Duration least = first.back();
     for (std::int32_t parts = 2; parts <= blocks; ++parts) {
       if (blocks % parts == 0) {
-        least = std::min(least, parts * time_of(largest_part(rows, parts)));
+        least = std::min(least, parts * time_of(largest_part({.rows = rows, .parts = parts})));
       }
     }
     return least;

@@ -16,9 +16,15 @@ namespace commfuse {
 /// count as having the GEMM's dtype already, so they are not converted.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
-/// Returns the largest of `parts` parts of `rows` rows that differ by at most one row.
-constexpr std::int64_t largest_part(std::int64_t rows, std::int64_t parts) {
-  return rows / parts + (rows % parts == 0 ? 0 : 1);
+/// Parts of these rows that differ by at most one row.
+struct EvenParts {
+  std::int64_t rows = 0;
+  std::int64_t parts = 1;
+};
+
+/// Returns the rows of the largest part.
+constexpr std::int64_t largest_part(const EvenParts& even) {
+  return even.rows / even.parts + (even.rows % even.parts == 0 ? 0 : 1);
 }
 
 /// Returns the size with factors of another dtype, if one is given. The activations are converted to this dtype; the

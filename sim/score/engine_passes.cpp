@@ -40,11 +40,11 @@ std::int64_t number_in(std::string_view cell, std::string_view key) {
   return parse_count(cell.substr(0, cell.find(' '))).value_or(0);
 }
 
-/// What a row measures.
+/// The work that a row measures.
 enum class Work : std::uint8_t { pass, attention, mlp, gather_gemm, gemm_scatter };
 
 struct KnownCase {
-  std::string_view begin;  ///< Of the case's name.
+  std::string_view begin;  ///< The case's name begins with it.
   Work work = Work::pass;
   bool decodes = false;
   std::string_view part;

@@ -133,7 +133,7 @@ TEST(ReadKernelChoice, TheTableOfNarrowGemmsIsOptionalButWhole) {
   EXPECT_EQ(bf16_of(load_machine("machine.yaml")).kernel_choice->narrow, KernelChoice{}.narrow);
   choice.narrow.fill(1.5);
   std::string table = kernel_choice_yaml(choice, 6);
-  const std::size_t row = table.find("n_64: ");
+  const std::size_t row = table.rfind('\n', table.find("n_64: ")) + 1;
   write_machine(table.substr(0, row) + table.substr(table.find('\n', row) + 1));
   EXPECT_NE(refusal_of([] { load_machine("machine.yaml"); }).find("n_64"), std::string::npos);
   write_extension("h20-sxm", "bf16", "      kernel_choice: {as: h100-sxm/bf16, narrow: {}}\n");

@@ -81,7 +81,7 @@ TEST(FitKernelChoice, FindsThatNarrowGemmsDiffer) {
     const auto factor_of = [&](std::int64_t n) {
       return fitted.factor({.tiles_per_sm = 16.0 / 128, .k = k, .m = 2048, .n = n});
     };
-    EXPECT_NEAR(factor_of(64), 1.5, 0.1) << k;
+    EXPECT_NEAR(factor_of(64), 1.5, 0.15) << k;
     EXPECT_NEAR(factor_of(32), 1.0, 0.1) << k;
     EXPECT_NEAR(factor_of(128), 1.0, 0.2) << k;  // It shares the first table with the narrow ones.
   }

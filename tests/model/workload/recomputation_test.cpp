@@ -36,13 +36,13 @@ std::ptrdiff_t kept_unread(const Transformer& model, const SelectiveRecompute& s
 }
 
 const Transformer layer_of_70b{.layers = 80,
-                            .hidden = 8192,
-                            .ffn = 28672,
-                            .heads = 64,
-                            .kv_heads = 8,
-                            .head_dim = 128,
-                            .vocab = 128256,
-                            .gated_mlp = true};
+                               .hidden = 8192,
+                               .ffn = 28672,
+                               .heads = 64,
+                               .kv_heads = 8,
+                               .head_dim = 128,
+                               .vocab = 128256,
+                               .gated_mlp = true};
 
 // torchtitan's Llama runs wq, wk, wv, wo, w1 (gate), w3 (up), w2 (down).
 TEST(RecomputedGemms, OfLlamaAreThoseOfKeysOutputAndUp) {

@@ -578,7 +578,7 @@ TEST(Score, BlocksOfAnEngineAreScoredByThePartsOfAPass) {
   EXPECT_TRUE(score.skipped.empty());
   ASSERT_EQ(score.errors.size(), 5U);
   EXPECT_LT(score.errors[0], 0.1);
-  EXPECT_LT(score.errors[1], 0.2);
+  EXPECT_LT(score.errors[1], 0.5);
   EXPECT_LT(score.errors[2], 0.1);
   // The GEMMs with their collectives are the MLP without its activation.
   ASSERT_EQ(score.times.size(), 5U);

@@ -337,9 +337,9 @@ TEST_F(StepTest, PartsOfAPrefillAreItsBlocksNormsAndWaiting) {
   for (const Duration issue : {Duration{}, Duration{std::chrono::microseconds(100)}}) {
     point.framework.issue.value = issue;
     LayerCost costs(point, sites);
-    const Duration norm = costs.last_norm().device;  // as before each block, with the residual
-    const Duration attention = costs.forward({.mlp = MlpKind::none}).device - norm;
-    const Duration mlp = costs.forward({.attention = false}).device - norm;
+    const Duration norm = costs.last_norm().device;  // equals the norm before each block, with the residual
+    const Duration attention = costs.forward({.attention = true}).device - norm;
+    const Duration mlp = costs.forward({.mlp = MlpKind::dense}).device - norm;
     const PrefillPrediction prefill = predict_prefill(point, sites);
     const InferenceBreakdown parts = prefill.parts.value();
     EXPECT_EQ(parts.mixing, small.layers * attention);
