@@ -8,21 +8,13 @@
 
 #include "model/config_error.h"
 #include "model/workload/bare_mlp.h"
+#include "tests/model/llama_70b.h"
 #include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-// Llama-3.1-70B: hidden 8192, ffn 28672, 64 heads, 8 kv heads of 128.
-const Transformer llama_70b{.name = "llama",
-                            .layers = 80,
-                            .hidden = 8192,
-                            .ffn = 28672,
-                            .heads = 64,
-                            .kv_heads = 8,
-                            .head_dim = 128,
-                            .vocab = 128256,
-                            .gated_mlp = true};
+using test::llama_70b;
 
 Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "serial") {
   return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {});
@@ -112,14 +104,16 @@ std::string split_refusal(Scope scope, int ranks) {
 }
 
 TEST(Scope, ImpossibleSplitsAreUserErrorsInEveryPass) {
-  const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
+  const std::string ffn =
+      " ffn columns of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
   for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
     EXPECT_EQ(split_refusal(scope, 8), "accepted");
     EXPECT_EQ(split_refusal(scope, 3).rfind("28672" + ffn, 0), 0U) << split_refusal(scope, 3);
   }
   EXPECT_EQ(split_refusal(Scope::fsdp_gate_up, 7), "accepted");
   EXPECT_EQ(split_refusal(Scope::data_parallel, 7),
-            "8192 hidden columns of llama cannot be split over 7 ranks; choose ranks that divide hidden (8192): 1, 2, "
+            "8192 hidden columns of llama-3.1-70b cannot be split over 7 ranks; choose ranks that divide hidden "
+            "(8192): 1, 2, "
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
 }
 

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "model/workload/parameters.h"
+#include "tests/model/llama_70b.h"
 
 namespace commfuse {
 namespace {
+
+using test::llama_70b;
 
 const Transformer gpt_22b{.layers = 48,
                           .hidden = 6144,
@@ -57,17 +60,9 @@ TEST(LayerActivations, HoldNoScoresOrMasksWithAFusedCoreWithoutDropout) {
 }
 
 TEST(LayerActivations, CountGroupedQueriesAndAGatedMlp) {
-  const Transformer llama{.layers = 80,
-                          .hidden = 8192,
-                          .ffn = 28672,
-                          .heads = 64,
-                          .kv_heads = 8,
-                          .head_dim = 128,
-                          .vocab = 128256,
-                          .gated_mlp = true};
   const TrainingPlan plan{.seq = 1};  // one token
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
-  EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
+  EXPECT_EQ(layer_activations(llama_70b, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
 
 Transformer small_mixture() {
@@ -88,17 +83,9 @@ constexpr SelectiveRecompute eager_titan{
     .attention_core = false, .norms = true, .rotation = true, .activation = true, .every_second_gemm_eager = true};
 
 TEST(LayerActivations, WithEverySecondGemmAreItsInputAndTheOtherOutputs) {
-  const Transformer llama{.layers = 80,
-                          .hidden = 8192,
-                          .ffn = 28672,
-                          .heads = 64,
-                          .kv_heads = 8,
-                          .head_dim = 128,
-                          .vocab = 128256,
-                          .gated_mlp = true};
   TrainingPlan plan{.seq = 1, .recompute = Recompute::selective};
   const auto kept = [&](const SelectiveRecompute& selective) {
-    return layer_activations(llama, plan, dense_layer, selective).count;
+    return layer_activations(llama_70b, plan, dense_layer, selective).count;
   };
   // Queries and the output of attention 4 x 8192, values 2 x 1024, gate 2 x 28672.
   constexpr std::int64_t shared = 4 * 8192 + 2 * 1024 + 2 * 28672;
@@ -160,18 +147,10 @@ TEST(StepMemory, WithEverySecondGemmHoldsOneRecomputedLayer) {
 }
 
 TEST(LayerActivations, WithFp8KeepInputsOfGemmsIn8Bits) {
-  const Transformer llama{.layers = 80,
-                          .hidden = 8192,
-                          .ffn = 28672,
-                          .heads = 64,
-                          .kv_heads = 8,
-                          .head_dim = 128,
-                          .vocab = 128256,
-                          .gated_mlp = true};
   const TrainingPlan plan{.seq = 1, .dtype = DType::fp8};
   // Twice 2 h before a norm and h after it; queries 2 x 8192, output 2 x 8192 for the core and 8192 for the
   // out-projection, keys and values 4 x 1024; gate and up 4 x 28672, their product 28672.
-  EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 6 * 8192 + 5 * 8192 + 4 * 1024 + 5 * 28672);
+  EXPECT_EQ(layer_activations(llama_70b, plan, dense_layer).count, 6 * 8192 + 5 * 8192 + 4 * 1024 + 5 * 28672);
 }
 
 TEST(LayerActivations, WithFp8AndAnUnfusedCoreKeepItsOutputOnce) {

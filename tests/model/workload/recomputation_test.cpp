@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/workload/layers.h"
+#include "tests/model/llama_70b.h"
 
 namespace commfuse {
 namespace {
@@ -35,37 +36,30 @@ std::ptrdiff_t kept_unread(const Transformer& model, const SelectiveRecompute& s
                             &RecomputedGemm::keeps_unread);
 }
 
-const Transformer layer_of_70b{.layers = 80,
-                               .hidden = 8192,
-                               .ffn = 28672,
-                               .heads = 64,
-                               .kv_heads = 8,
-                               .head_dim = 128,
-                               .vocab = 128256,
-                               .gated_mlp = true};
+using test::llama_70b;
 
 // torchtitan's Llama runs wq, wk, wv, wo, w1 (gate), w3 (up), w2 (down).
 TEST(RecomputedGemms, OfLlamaAreThoseOfKeysOutputAndUp) {
   const GemmSizes keys_output_up{{1024, 8192}, {8192, 8192}, {28672, 8192}};
-  EXPECT_EQ(gemms_again(layer_of_70b, in_compiled_code), keys_output_up);
-  EXPECT_EQ(gemms_again(layer_of_70b, in_eager_mode), keys_output_up);
-  EXPECT_EQ(gemms_again(layer_of_70b, {}), GemmSizes{});
+  EXPECT_EQ(gemms_again(llama_70b, in_compiled_code), keys_output_up);
+  EXPECT_EQ(gemms_again(llama_70b, in_eager_mode), keys_output_up);
+  EXPECT_EQ(gemms_again(llama_70b, {}), GemmSizes{});
 }
 
 TEST(RecomputedGemms, OutputsThatRanksSumRunAgainOnlyInEagerMode) {
-  EXPECT_EQ(gemms_again(layer_of_70b, in_compiled_code, true), (GemmSizes{{1024, 8192}, {28672, 8192}}));
-  EXPECT_EQ(gemms_again(layer_of_70b, in_eager_mode, true), gemms_again(layer_of_70b, in_eager_mode));
+  EXPECT_EQ(gemms_again(llama_70b, in_compiled_code, true), (GemmSizes{{1024, 8192}, {28672, 8192}}));
+  EXPECT_EQ(gemms_again(llama_70b, in_eager_mode, true), gemms_again(llama_70b, in_eager_mode));
 }
 
 TEST(RecomputedGemms, TheLastOutputIsKeptOnlyInEagerMode) {
   for (const bool sums_over_ranks : {false, true}) {
-    EXPECT_EQ(kept_unread(layer_of_70b, in_compiled_code, sums_over_ranks), 0);
-    EXPECT_EQ(kept_unread(layer_of_70b, in_eager_mode, sums_over_ranks), 1);
+    EXPECT_EQ(kept_unread(llama_70b, in_compiled_code, sums_over_ranks), 0);
+    EXPECT_EQ(kept_unread(llama_70b, in_eager_mode, sums_over_ranks), 1);
   }
 }
 
 TEST(RecomputedGemms, ThePlainMlpOfGptKeepsItsFirstOutput) {
-  Transformer gpt = layer_of_70b;
+  Transformer gpt = llama_70b;
   gpt.gated_mlp = false;
   EXPECT_EQ(gemms_again(gpt, in_compiled_code), (GemmSizes{{1024, 8192}, {8192, 8192}}));
   EXPECT_EQ(gemms_again(gpt, in_eager_mode), (GemmSizes{{1024, 8192}, {8192, 8192}, {8192, 28672}}));
@@ -73,7 +67,7 @@ TEST(RecomputedGemms, ThePlainMlpOfGptKeepsItsFirstOutput) {
 
 // wq_a, wq_b, wkv_a, wkv_b, wo, then gate, up, down.
 TEST(RecomputedGemms, OfLatentAttentionAreTheWideOnes) {
-  Transformer deepseek = layer_of_70b;
+  Transformer deepseek = llama_70b;
   deepseek.hidden = 7168;
   deepseek.ffn = 18432;
   deepseek.heads = 128;
@@ -87,7 +81,7 @@ TEST(RecomputedGemms, OfLatentAttentionAreTheWideOnes) {
 }
 
 TEST(RecomputedWeights, IncludeRouterAndRoutedExperts) {
-  Transformer mixture = layer_of_70b;
+  Transformer mixture = llama_70b;
   mixture.experts = Experts{.count = 64, .active = 4, .ffn = 1024, .shared_ffn = 2048};
   const std::int64_t dense = 1024 * 8192 + 8192 * 8192 + 2048 * 8192;  // keys, output, up of the shared experts
   const std::int64_t router = 8192 * 64;
@@ -97,7 +91,7 @@ TEST(RecomputedWeights, IncludeRouterAndRoutedExperts) {
 }
 
 TEST(RecomputedGemms, AStateSpaceKeepsItsFirstOutput) {
-  Transformer hybrid = layer_of_70b;
+  Transformer hybrid = llama_70b;
   hybrid.state_space = StateSpace{.inner = 16384, .head_dim = 64, .state = 128};
   const LayerKind mamba{.state_space = true};
   EXPECT_EQ(gemms_again(hybrid, in_compiled_code, false, mamba), GemmSizes{});

@@ -5,20 +5,13 @@
 
 #include <string>
 
+#include "tests/model/llama_70b.h"
 #include "tests/refusal.h"
 
 namespace commfuse {
 namespace {
 
-const Transformer llama_70b{.name = "llama-3.1-70b",
-                            .layers = 80,
-                            .hidden = 8192,
-                            .ffn = 28'672,
-                            .heads = 64,
-                            .kv_heads = 8,
-                            .head_dim = 128,
-                            .vocab = 128'256,
-                            .gated_mlp = true};
+using test::llama_70b;
 
 std::string site_refusal(SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads = KeyHeads::split) {
   return test::refusal_of([&] { require_divisible(llama_70b, name, tokens, ranks, key_heads); });
