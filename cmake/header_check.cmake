@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The target `header_check` proves that every header includes everything that it needs and can be included twice. A
-# header with `#pragma once` that its own source includes first is checked by that source; every other header is
-# compiled alone, twice in one file.
+# The target `header_check` proves that every header of model, sim, validate (except validate/cuda) and reports includes
+# everything that it needs and can be included twice. A header with `#pragma once` that its own source includes first is
+# checked by that source; every other header is compiled alone, twice in one file.
 file(GLOB_RECURSE headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/model/*.h" "${PROJECT_SOURCE_DIR}/sim/*.h"
   "${PROJECT_SOURCE_DIR}/validate/*.h" "${PROJECT_SOURCE_DIR}/reports/*.h")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Components of `cmake --install`, and the packages that CPack makes from them: the programs, their MPI module, and the
-# libraries for projects that use find_package(commfuse).
+# Components of `cmake --install`, and the packages that CPack makes from them: the programs, their MPI module, the
+# Python module, and the libraries for projects that use find_package(commfuse).
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing does not require the tests
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Optional dependencies: CUDA Toolkit, NCCL, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a
+# Optional dependencies: CUDA Toolkit, NCCL, cuDNN, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a
 # version, "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program, or to nothing and COMMFUSE_NO_CHARTS to the
-# reason.
+# reason; COMMFUSE_CUDA_PLUGIN to ON, or to OFF and COMMFUSE_NO_CUDA_PLUGIN to the reason; and, if the plugin can be
+# built, COMMFUSE_FOUND_CUDNN to a version or "not found".
 
 # commfuse_switch(<NAME> <what>): declares COMMFUSE_<NAME> = AUTO|ON|OFF and refuses anything else.
 function(commfuse_switch name what)
