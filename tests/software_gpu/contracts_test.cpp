@@ -495,7 +495,7 @@ TEST(SoftwareGpuContexts, AreDestroyedBeforeTheProcessEndsAndAfterTheirStreams) 
       "a green context is destroyed that still has a stream");
 }
 
-/// A GEMM of 8 x 8 matrices by the first algorithm that cuBLASLt's double offers.
+/// A GEMM of 8 x 8 matrices by the first usable algorithm that cuBLASLt's double offers.
 class Gemm {
  public:
   Gemm() {

@@ -49,8 +49,8 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Waits until the device is idle; returns false if no work ends within this time. With a negative time it waits
-  /// forever.
+  /// Waits until the device is idle; returns false if no work makes progress for this time. With a negative time it
+  /// waits forever.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 

@@ -420,8 +420,8 @@ const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std:
   return window == comm.registered.end() ? nullptr : &*window;
 }
 
-/// Returns the error that NCCL reports for any one-sided call with such arguments. Requires the mutex. From 2.30 on,
-/// signals of a communicator without a window are refused; before that version, the first signal involves all ranks.
+/// Returns the error that NCCL reports for any one-sided call with such arguments, or because the communicator has no
+/// window. Requires the mutex.
 ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;
@@ -438,7 +438,8 @@ ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context
   return ncclSuccess;
 }
 
-/// Adds to the stream a copy, or a wait, that uses no multiprocessor.
+/// Adds to the stream a put, a signal or a wait, which uses no multiprocessor. Before 2.30, the first one of a
+/// communicator involves all ranks.
 template <class Work>
 ncclResult_t issue_one_sided(Lock& lock, ncclComm& comm, cudaStream_t stream, const char* name, Work work) {
   const bool is_first = !std::exchange(comm.has_puts, true);

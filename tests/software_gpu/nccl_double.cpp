@@ -322,8 +322,7 @@ ncclResult_t ncclAlltoAll(const void*, void*, size_t, ncclDataType_t, ncclComm_t
 #endif
 
 #if NCCL_DOUBLE_VERSION >= 22902
-// The header with which this double is compiled may lack these functions. If NVIDIA's header has them,
-// header_facts_test.cpp compares their types.
+// The header with which this double is compiled may lack these functions.
 ncclResult_t ncclPutSignal(const void*, size_t count, ncclDataType_t, int peer, ncclWindow_t window, size_t offset,
                            int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t) {
   return signal != 0 || context != 0 || flags != 0 || window == nullptr

@@ -43,7 +43,7 @@ struct ncclComm {
   };
   std::vector<Registered> registered;
   std::uint64_t registrations = 0;
-  bool has_puts = false;  // a put or a wait for signals has been issued
+  bool has_puts = false;  // a put, a signal or a wait for signals has been issued
 
   std::atomic<int> operations = 0;  // not yet ended
   std::atomic<int> captured = 0;    // operations in graphs that exist or run

@@ -52,7 +52,7 @@ const std::vector<int>& visible_devices() {
     }
     std::istringstream numbers(chosen);
     for (std::string text_of_number; std::getline(numbers, text_of_number, ',');) {
-      const int number = std::atoi(text_of_number.c_str());  // NOLINT(cert-err34-c): other text ends the list
+      const int number = std::atoi(text_of_number.c_str());  // NOLINT(cert-err34-c): other text counts as 0
       if (text_of_number.empty() || number < 0 || number >= settings().devices) {
         break;
       }
