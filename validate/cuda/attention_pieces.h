@@ -20,7 +20,7 @@ struct AttentionPieceShape {
   std::int64_t kv_heads = 1;  ///< Equal groups of consecutive query heads share one kv head.
   std::int64_t head = 0;      ///< Columns of a head.
   std::int64_t queries = 0;   ///< Queries of each sequence.
-  std::int64_t keys = 0;      ///< Keys of each sequence, up to the position of the last query.
+  std::int64_t keys = 0;      ///< Keys of each sequence; if causal, up to the position of the last query.
   std::int64_t query_stride = 0, key_stride = 0, out_stride = 0;  ///< Elements from one row to the next.
   DType dtype = DType::bf16;                                      ///< Type of queries, keys and values.
   DType out_dtype = DType::bf16;

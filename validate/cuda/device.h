@@ -51,8 +51,8 @@ class Device {
   std::shared_ptr<Room> level2_;  // memory whose writes evict the cache
 };
 
-/// A gate that holds a stream back until open() is called or the object is destroyed, because a gate left closed would
-/// block every later call.
+/// A gate that holds a stream back until open() is called. The destructor opens it too, because a gate left closed
+/// would block every later call.
 class ClosedGate {
  public:
   ClosedGate(Driver& driver, StreamId stream);

@@ -278,7 +278,7 @@ struct NetworkOptions {
   /// Memory that the driver allocates from then on is registered with NCCL, on all ranks in the same way.
   bool registered = false;
   bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).
-  bool puts = false;     ///< Messages are put into windows (NCCL 2.29); implies registered windows.
+  bool puts = false;     ///< Messages are put into windows (NCCL 2.29.2); implies registered windows.
   /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
   /// runs.
   bool graphs = false;

@@ -107,8 +107,8 @@ field() {
     $by == strategy { print $want; exit }'
 }
 
-# Prints the bandwidth at which a step's transfer, including its latency, takes `ratio` times the predicted time of the
-# step's GEMM. A step transfers the tokens of one rank.
+# Prints the bandwidth, in GB/s, at which a step's transfer, including its latency, takes `ratio` times the predicted
+# time of the step's GEMM. A step transfers the tokens of one rank.
 bandwidth_of() {
   local scope=$1 seq=$2 ratio=$3 compute
   compute=$(sim run --model "$model" --hardware "$hardware" --scope "$scope" --ranks "$ranks" --seq "$seq" \
@@ -246,7 +246,7 @@ run_interference() { probe interference; }
 run_partitions() { probe partitions; }
 run_pinned() { probe pinned; }
 
-# Prints the largest number of CTAs of a copying kernel, which leaves half of the multiprocessors to GEMMs.
+# Prints the largest number of CTAs of a copying kernel, which leaves at least half of the multiprocessors to GEMMs.
 link_ctas_limit() {
   local half=$((multiprocessors / 2))
   printf '%s\n' "$((half < max_link_ctas ? half : max_link_ctas))"
@@ -453,7 +453,7 @@ require_known_stages() {
   done
 }
 
-# Runs stages that no call has tried before stages that failed in an earlier call.
+# Runs stages that no call has tried before stages that an earlier call tried without success.
 run_stages() {
   local entry name again=()
   for entry in "${stages[@]}"; do
@@ -484,7 +484,8 @@ choose_folders() {
 }
 
 # Continues from earlier results of this GPU: from those on this machine, in the folder given as EARLIER, or in a bundle
-# copied back to out/first_run. Results of another GPU are ignored in out/first_run and are an error elsewhere.
+# copied back to out/first_run. Results of another GPU are ignored in out/first_run, unless that is the bundle's own
+# folder, and are an error elsewhere.
 find_earlier() {
   local earlier=${1:-} folder gpu_there
   [[ -z $earlier || -n $(gpu_in "$earlier") ]] || { say "$earlier holds no bundle of a first run" && exit 2; }

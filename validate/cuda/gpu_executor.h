@@ -52,7 +52,7 @@ class GpuExecutor : public Executor {
   [[nodiscard]] bool holds_own_data() const override { return issue_.random_data; }
   void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
   /// Throws Stuck if the device does not finish, and std::runtime_error if more commands would wait behind a gate than
-  /// its queues accept.
+  /// its queues accept, or if the gate opened before all of them were issued.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
     return memory_.read(rank, area);

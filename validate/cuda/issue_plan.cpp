@@ -56,7 +56,7 @@ class IssuePlanner {
     bool awaited = false;  // another lane waits for it
     bool posted = false, sent = false, received = false, ended = false;
     std::int32_t posted_event = -1, delivered_event = -1, ended_event = -1;
-    std::int32_t delivered_on = -1;  // stream that recorded the event
+    std::int32_t delivered_on = -1;  // stream that moved its data
   };
   struct Rows {
     std::vector<std::int32_t> command_of_op;  // index of each op's command

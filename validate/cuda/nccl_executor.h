@@ -42,7 +42,7 @@ class NcclExecutor final : public GpuExecutor {
  public:
   /// `device` and `communicators` outlive the executor. All ranks make the same executors and call the same members in
   /// the same order. Throws std::runtime_error for fp8, which cannot be stored, and, with a sentence of
-  /// nccl_findings(), for a program that would get stuck in NCCL's two-sided messages.
+  /// nccl_findings(), for a program that sums in fp8 or would get stuck in NCCL's two-sided messages.
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }

@@ -32,7 +32,7 @@ struct PeerStep {
   std::int32_t lane = 0;  ///< Lane, which is also the stream.
   std::int32_t event = -1;
   std::int32_t command = -1;
-  Rank peer = -1;          ///< Peer of a send, fetch or signal.
+  Rank peer = -1;          ///< Peer of a send, fetch, signal or await.
   std::int64_t flag = -1;  ///< Number in PeerFlags.
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU memory that the processes of one machine share without NCCL: each process opens the memory of the others, copies
-// to and from it by copy engines, and synchronizes by flags in it. The plugin implements this with CUDA.
+// to and from it, and synchronizes by flags in it. The plugin implements this with CUDA.
 #pragma once
 
 #include <array>

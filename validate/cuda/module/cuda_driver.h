@@ -29,7 +29,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   explicit CudaDriver(int device);
   CudaDriver(const CudaDriver&) = delete;
   CudaDriver& operator=(const CudaDriver&) = delete;
-  /// Waits for the device. A gate opens on its own, so the wait ends.
+  /// Opens a closed gate, and waits for the device.
   ~CudaDriver() override;
 
   [[nodiscard]] DeviceFacts facts() const override;

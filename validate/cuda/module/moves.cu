@@ -208,7 +208,7 @@ std::vector<Piece> pieces_of(const MoveCall& call) {
   return pieces;
 }
 
-/// Returns the link's time for the whole move; -1 if it has no pace.
+/// Returns the link's time for the whole move, in nanoseconds; -1 if it has no pace.
 std::int64_t hold_of(const MoveCall& call) {
   if (call.link.kind != LinkKind::paced) {
     return -1;

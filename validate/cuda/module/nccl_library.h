@@ -33,8 +33,8 @@ using NcclSignal = ncclResult_t (*)(int, int, int, unsigned int, ncclComm_t, cud
 using NcclWaitSignal = ncclResult_t (*)(int count, NcclSignals* signals, ncclComm_t comm, cudaStream_t stream);
 #endif
 
-/// Every function has the type of its declaration in nccl.h. Functions of versions later than 2.18 may be null;
-/// nccl_features.h states which functions a version has.
+/// Every function has the type of its declaration in nccl.h. Functions that version 2.18 or a later one added may be
+/// null; nccl_features.h states which functions a version has.
 class NcclLibrary {
  public:
   explicit NcclLibrary(SharedLibrary library);

@@ -176,8 +176,9 @@ class NcclNetwork final : public Network {
   NcclVersions versions_;
   std::vector<std::string> notes_;
   std::shared_ptr<NcclCalls> calls_;
-  /// The parent, which has all ranks and does not block, then its children, which block. NCCL may still write to the
-  /// address of a communicator after we gave up, so the addresses do not change. A null communicator was aborted.
+  /// The parent, which has all ranks and does not block, then its children, which block if NetworkOptions::blocking is
+  /// set. NCCL may still write to the address of a communicator after we gave up, so the addresses do not change. A
+  /// null communicator was aborted.
   std::vector<std::unique_ptr<ncclComm_t>> communicators_;
   std::shared_ptr<NcclMemory> memory_;
   /// A window that puts require, because NCCL raises no signal of a communicator that has no window yet. Null without

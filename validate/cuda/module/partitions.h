@@ -14,7 +14,8 @@
 
 namespace commfuse::validate {
 
-/// The driver's calls for green contexts; all throw std::runtime_error if CUDA is older than 12.5.
+/// The driver's calls for green contexts. whole(), which PartitionPool calls first, throws std::runtime_error if CUDA
+/// is older than 12.5.
 class GreenContexts {
  public:
   using Resource = CUdevResource;
