@@ -33,7 +33,8 @@ struct CopyProgram {
 std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copier);
 
 /// Checks that the bytes of every program arrive, and times every program as often as the options require, in random
-/// order. Skips a program that fails, with a sentence in the result. Allocates the copier's memory.
+/// order. Skips a program that fails, and stops at a copy that does not end, each with a sentence in the result.
+/// Allocates the copier's memory.
 BenchResult time_copies(const std::vector<CopyProgram>& programs, const BenchOptions& options, Copier& copier,
                         const std::function<void(std::size_t done, std::size_t measurements)>& after_each = {});
 

@@ -29,9 +29,10 @@ std::vector<MicroProgram> rate_programs(const RatePlan& plan);
 /// all-reduce, (n - 1) / n for other collectives, and 0 if no collective has this name.
 double bus_share(std::string_view collective, std::int64_t ranks);
 
-/// Returns a matrix for each size that pairs sent or copied both ways, in GB/s of both directions together, and tables
-/// for each collective, out of place and in place: the medians of time, algorithm bandwidth and bus bandwidth. Ignores
-/// all other measurements. Lines have at most 80 columns, except for the titles of copies.
+/// Returns a matrix (with more than nine ranks, a list of pairs) for each size that pairs sent or copied both ways, in
+/// GB/s of both directions together, and tables for each collective, out of place and in place: the medians of time,
+/// algorithm bandwidth and bus bandwidth. Ignores all other measurements. Lines have at most 80 columns, except for the
+/// titles of copies.
 std::string rates_in_words(std::span<const MicroBenchmark> measured);
 
 }  // namespace commfuse::validate

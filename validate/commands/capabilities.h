@@ -16,14 +16,15 @@ namespace commfuse::validate {
 struct Capability {
   std::string name;  ///< "cuda"
   std::string text;  ///< "yes: NVIDIA H100 ..." or "no: ..." with the reason; a fact for machine, build and timer.
-  HealthStatus status = HealthStatus::ok;  ///< `unknown` where the capability is not available.
+  HealthStatus status = HealthStatus::ok;  ///< `unknown` where the capability is not available; `bad` for configs.
   std::string wrong{};
   std::string remedy{};
 };
 
 std::span<const std::string_view> capability_names();
 
-/// Examines every capability that is not in `skipped`. Examining cuda creates a context on every GPU.
+/// Examines every capability that is not in `skipped`. Examining cuda creates a context on every GPU, examining nccl on
+/// the first.
 std::vector<Capability> capabilities(std::span<const std::string> skipped);
 
 /// Returns "yes: " and what `describe` returns for every GPU, then the GPUs for which it throws std::runtime_error;

@@ -46,7 +46,8 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
 class PredictedPoint {
  public:
   /// The schedules of files belong to the point (sim::fitted), or are those among which recorded() searches. Throws
-  /// ConfigError as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
+  /// ConfigError as point_of and Predictor::predict do, for jitter, faults and interference at run time, and for
+  /// experts and sliding windows of attention, which executors do not have.
   explicit PredictedPoint(const Settings& settings, std::vector<HandWritten> schedules = {});
   PredictedPoint(const PredictedPoint&) = delete;
   PredictedPoint& operator=(const PredictedPoint&) = delete;

@@ -58,7 +58,8 @@ struct MicroWhere {
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
 };
 
-/// Starts MPI if the flags require it. Throws ConfigError for invalid flags, and for fewer than `fewest` ranks.
+/// Starts MPI and opens this process's GPU if the flags require it. Throws ConfigError for invalid flags and for fewer
+/// than `fewest` ranks, and HardwareAbsent without a usable GPU.
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest = 1);
 
 struct MicroRecord {

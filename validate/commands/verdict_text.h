@@ -19,10 +19,10 @@ struct VerdictPage {
 };
 
 std::string verdict_table(const Verdicts& verdicts, const VerdictPage& page);
-/// Returns an array of objects, one per node, then one per job.
+/// Returns an array of objects: one per node, one for the fleet if there is a verdict on it, then one per job.
 std::string verdict_json(const Verdicts& verdicts, const VerdictPage& page);
-/// Returns one test case per node and per job: a failure if it is bad, skipped if it is undecided. Each unread file is
-/// an error.
+/// Returns one test case per node, for the fleet and per job: a failure if it is bad, skipped if it is undecided. Each
+/// unread file is an error.
 std::string verdict_junit(const Verdicts& verdicts, const VerdictPage& page);
 /// Returns metrics for the textfile collector of node_exporter.
 std::string verdict_prometheus(const Verdicts& verdicts, const VerdictPage& page);
