@@ -58,7 +58,7 @@ bool Board::can_continue(const Lane& lane) const {
   return false;
 }
 
-// Called with the mutex held, like all private members that change state.
+// Called with the mutex held, like all private members that change state except await().
 void Board::wake_ready_lanes() {
   for (Lane& lane : lanes_) {
     if (lane.wait != Wait::none && lane.wait != Wait::left && can_continue(lane)) {

@@ -25,7 +25,7 @@ struct ExpectedNode {
 
 inline constexpr std::string_view expected_check = "expected";
 
-/// Returns checks named `expected_check`: one for each property that falls short of the expectation, or a single ok
+/// Returns checks named `expected_check`: one for each property that differs from the expectation, or a single ok
 /// check.
 std::vector<HealthCheck> expected_checks(const ExpectedNode& expected, const NodeFacts& node,
                                          const ManagementFacts& management);

@@ -110,7 +110,7 @@ struct NodeFacts {
   std::vector<RdmaPort> ports;
   std::optional<int> gid_index;  ///< NCCL_IB_GID_INDEX of /etc/nccl.conf; `doctor` overrides it from its environment.
   std::vector<AmdErrors> amd_errors;          ///< One element for each AMD GPU that counts errors.
-  std::optional<std::vector<XidEvent>> xids;  ///< Empty if the kernel's log cannot be read.
+  std::optional<std::vector<XidEvent>> xids;  ///< Nothing if the kernel's log cannot be read.
 };
 
 NodeFacts node_facts(const NodeFiles& files);

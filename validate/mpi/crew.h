@@ -113,7 +113,7 @@ class Crew {
   std::optional<int> verdict_;
 
   // The leader's data, by process.
-  std::vector<int> arrived_;  // number of runs that the process has arrived at
+  std::vector<int> arrived_;  // runs that the process has arrived at and that have not started
   std::vector<std::optional<Payload>> reports_;
   std::vector<std::optional<Payload>> answers_;
   std::vector<std::optional<Ending>> endings_;

@@ -41,7 +41,7 @@ class RankRun final : public Activity {
     int fetched = 0;      // it requested the data that it pulls
     int arrived = 0;      // it received its data
     int met = 0;          // collective: this member has its result
-    int members_met = 0;  // collective: other members that have their result, summed over iterations
+    int members_met = 0;  // collective: members, with this one, that have their result, summed over iterations
     int ended = 0;
     std::vector<std::optional<Payload>> parts;  // by member
     WallTime begun{};

@@ -25,8 +25,8 @@ struct Area {
   std::int64_t columns = 0;
 };
 
-/// Scratch memory of a GEMM in addition to its operands. It never shrinks, because allocating memory costs more than
-/// filling it.
+/// Scratch memory of a GEMM in addition to its operands. a and b never shrink, because allocating memory costs more
+/// than filling it; `out` is reallocated when its size changes.
 struct Room {
   std::vector<float> a;
   std::vector<float> b;

@@ -25,8 +25,8 @@
 //
 // Function   f(g, u) = silu(g) u: |silu(g^) u^ - silu(g) u| <= |silu(g^) - silu(g)| |u^| + |silu(g)| |u^ - u|
 //              <= L e_g (|u| + e_u) + |silu(g)| e_u, where L is the largest slope of silu (mean value theorem);
-//            f(x) = gelu(x): L e_x. One fp32 and one storage rounding of a value no larger than |f| + spread are
-//            added to this spread.
+//            f(x) = gelu(x): L e_x. One fp32 and two storage roundings of a value no larger than |f| + spread are
+//            added to this spread; the storage roundings count twice where those of a product do.
 //
 //            f(x) = x / r with r = sqrt(mean x^2 + epsilon): r moves by at most s = sqrt(mean e^2), so x_i / r by at
 //            most
@@ -158,7 +158,7 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& rou
           })};
 }
 
-/// Bounds one rounding of a sum, and the rounding when the sum is stored.
+/// Bounds one fp32 rounding of a value, and two when it is stored, each counted Roundings::times times.
 class RoundedOnce {
  public:
   explicit RoundedOnce(const Roundings& roundings)

@@ -25,7 +25,8 @@ struct JobFiles {
 };
 
 /// Accepts step times (model/formats/step_times.h), Kineto traces, and records of commfuse-validate links. All traces
-/// together are one job, with a file for each rank; a trace that states no rank gets its index among the traces.
+/// together are one job, with a file for each rank; a trace that states no rank gets the index of its file, or the
+/// lowest free rank if another trace has that one.
 JobFiles read_jobs(const std::vector<std::string>& files);
 
 struct JobVerdict {

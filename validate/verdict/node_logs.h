@@ -37,7 +37,7 @@ inline bool has_many_hosts(const NodeLog& log) { return log.hosts.size() > 3; }
 struct NodeLogs {
   std::vector<NodeLog> nodes;            ///< In the order of their names.
   std::vector<std::string> unread;       ///< Sentences: files that could not be read, and why.
-  std::vector<std::string> passed_over;  ///< Sentences about data that was read but is not judged, with a count.
+  std::vector<std::string> passed_over;  ///< Sentences about data that is not judged; with a count for rows.
 };
 
 /// Reads all files; files of other formats are reported as unread. Ignores rows that do not fit the machine, and

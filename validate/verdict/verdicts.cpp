@@ -228,7 +228,7 @@ void explain_bad(NodeVerdict& verdict, const std::vector<Reason>& reasons) {
   }
 }
 
-/// Names the first suspect if it is likelier than its base rate, because it is then worth a look.
+/// Names the first suspect if a fault is at least twice as likely as its base rate, because it is then worth a look.
 void explain_healthy(NodeVerdict& verdict) {
   const SuspectedFault* first = verdict.suspects.empty() ? nullptr : &verdict.suspects.front();
   const bool is_sure = first == nullptr || verdict.healthy_probability > 1.0 - 2.0 * bad_share;

@@ -32,7 +32,7 @@ struct NodeVerdict {
 struct FleetVerdict {
   std::size_t nodes = 0;
   Judgement median;     ///< Against the machine.
-  double spread = 0.0;  ///< Standard error of ln(time) between nodes.
+  double spread = 0.0;  ///< Standard deviation of ln(time) between nodes.
 };
 
 struct Verdicts {
