@@ -69,7 +69,8 @@ bool splits_keys(const Accelerator& accelerator, const AttentionSize& size, cons
          static_cast<double>(tiles_of_sequence(accelerator, size, rows)) < well_filled * accelerator.sms;
 }
 
-/// Returns the time of the tiles of all heads on `sms` SMs, the longest first.
+/// Returns the seconds that the tiles of all heads take on `sms` SMs, without their overhead; the longest tiles start
+/// first.
 double work_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   const AttentionParameters& parameters = accelerator.attention;
   const auto heads = static_cast<double>(size.batch * size.heads);
@@ -86,7 +87,8 @@ double work_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   return std::max(shared_work + parameters.imbalance.value * std::min(longest, shared_work), lone_tile);
 }
 
-/// Returns the overhead: tiles begin in waves or, in FlashAttention-3's persistent blocks, as SMs become free.
+/// Returns the overhead of all tiles, in seconds: tiles begin in waves or, in FlashAttention-3's persistent blocks, as
+/// SMs become free.
 double tile_overhead_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
                              int sms) {
   const AttentionParameters& parameters = accelerator.attention;

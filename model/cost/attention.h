@@ -35,7 +35,7 @@
 
 namespace commfuse {
 
-/// Widest heads for which kernels have times of their own.
+/// Width of the widest heads, in elements, for which kernels have times of their own.
 inline constexpr std::int64_t narrow_head = 64;
 
 /// Size of the attention in one rank's heads. `seq` is the number of query rows, and of keys, per sequence.
@@ -52,8 +52,8 @@ struct AttentionSize {
 /// Returns the time of the fused kernel, never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
-/// Returns what limits the fused kernel: latency up to twice its overhead, then tiles that do not fill the SMs once,
-/// then the longer of traffic and scores.
+/// Returns what limits the fused kernel: latency up to twice its overhead, then few tiles while there is at most one
+/// per SM, then the longer of traffic and scores.
 Limit limit_of(const Accelerator& accelerator, const AttentionSize& size);
 
 /// Keys that a query sees, including its own: a sliding window of the last `keys` keys, or the keys of its own block of

@@ -48,7 +48,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //   time = base + log2(nodes) x level latency + (total + ramp) / rate
 //
 // with a ramp as above, whose size is that of a rank's share times the ranks of a node, because NCCL works in loops of
-// channels x ranks x chunk (src/enqueue.cc, calcCollChunking).
+// channels x ranks x chunk (src/enqueue.cc, calcCollChunking). Trees with LL or LL128 have no ramp.
 //
 // NCCL's estimates and this model's prices differ, so a larger message may be priced below a smaller one where NCCL
 // changes kernels. Therefore a message costs at most `measured_step` times E, the cheapest price of NCCL's choices for

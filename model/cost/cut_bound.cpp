@@ -208,7 +208,8 @@ void CutBound::add_ports(const Program& program, const Machine& machine) {
   };
   const double in_kernel = crossings_in_kernel(program, machine);
   const auto add_exchange = [&](const Op& op, const ExchangeShape& exchange, Rank rank) {
-    // In a kernel too, the sender sends once while the receiver receives from all.
+    // Exchanges in a kernel load both ports, too: even if a block left its sender only once, its receiver would receive
+    // a block from every other rank.
     const double crossings = is_in_kernel(program, op) ? in_kernel : 1.0;
     add(false, op, rank, crossings);
     add(true, op, target_of(program, exchange, rank), crossings);

@@ -24,7 +24,7 @@ struct Cut {
   std::string_view wire;  ///< valid as long as its CutBound exists
 };
 
-/// Returns the least time in whole picoseconds, after every possible rounding of ops.
+/// Returns the time of the cut less its rounding, rounded down to whole picoseconds.
 Duration least_time(const Cut& cut);
 
 /// Aborts and names the wire when `time` is less than the cut by more than rounding.
@@ -50,14 +50,15 @@ class CutBound {
   };
   /// Adds the ports of a machine with one switch.
   void add_ports(const Program& program, const Machine& machine);
-  /// Adds a wire with these loads by shape, unless a wire with equal loads is known.
+  /// Adds a wire with these seconds per byte, by shape, unless all are 0 or an equal wire is known.
   void add_wire(const std::vector<double>& seconds, std::string name);
   std::size_t ops_ = 0;
   std::vector<Wire> wires_;
 };
 
-/// Returns the bytes that cross a link if the switch adds and spreads the sums of an all-reduce, (N + 1) / N of the
-/// tensor, divided by those if ranks exchange partial and then complete sums, 2 (N - 1) / N of the tensor.
+/// Returns a ratio of bytes that cross a link in an all-reduce: those if the switch adds and spreads the sums,
+/// (N + 1) / N of the tensor, over those if ranks exchange partial and then complete sums, 2 (N - 1) / N. Requires at
+/// least two ranks.
 double crossings_with_switch_sums(int ranks);
 
 /// Returns true if data move inside kernels.

@@ -12,7 +12,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double least_keys = 256.0;  // Keys of a head that kernels do not split.
+constexpr double least_keys = 256.0;  // Fewest keys of a block when keys are split.
 
 /// Seconds of the parts of a kernel's time, of which the longest hides most of the others.
 struct DecodeParts {
@@ -37,7 +37,7 @@ double ramp_seconds(const Accelerator& accelerator, const DecodeAttention& fitte
   return to_seconds(fitted.memory_ramp.value) * std::min(1.0, share);
 }
 
-/// Seconds of a kernel's parts for a block each, and blocks before keys are split.
+/// Seconds of a kernel's parts, each for one block, and the number of blocks before keys are split.
 struct BlockTimes {
   double count = 1.0;
   double start = 0.0;

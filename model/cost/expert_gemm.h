@@ -28,9 +28,9 @@ std::int64_t routed_rows(const ExpertSplit& experts, std::int64_t tokens);
 /// parallelism. Without experts, returns `size`.
 GemmSize grouped(const ExpertSplit& experts, const GemmSize& size);
 
-/// Returns the traffic of the kernel beside the GEMM of `size`. Before it, every routed row of k elements is read and
-/// written (columns are cut). After it, every routed row of n elements is read, and one sum per token is written (the
-/// contraction is cut). Without experts, returns 0.
+/// Returns the traffic of the memory-bound kernel beside the GEMM of `size`. If columns are cut, it reads and writes
+/// every routed row of k elements before the GEMM. If the contraction is cut, it reads every routed row of n elements
+/// after the GEMM and writes one sum per token. Without experts, returns 0.
 Bytes routing_traffic(const ExpertSplit& experts, const GemmSize& size);
 
 /// Returns bytes_per_rank() with the weights of all experts of a rank, the rows of its experts in place of those of

@@ -3,15 +3,15 @@
 // both grouped GEMMs with the activation between them, and adds up each token's outputs.
 //
 //   time = call + choices x tokens x active / 1024 + expert x experts hit + tokens x traffic of a token / HBM bandwidth
-//          + first product + second product
-//   product = square root of (memory^2 + compute^2)
+//          + first GEMM + second GEMM
+//   GEMM    = square root of (memory^2 + compute^2)
 //   memory  = weights of the experts hit / rate + row traffic x bytes of rows read and written / HBM bandwidth
 //   compute = tiles x 2 x 64 x 128 x (inner extent + loop start) / (dense peak x matrix share)
 //
-// Each expert rounds its rows up to tiles of 64 x 128. The rate is the smaller of HBM bandwidth x efficiency and what
-// the SMs can load with one SM per 128 columns of every expert hit. All tokens of the GPUs that share the experts are
-// sorted, and a token's output is written even if all its experts are on other GPUs. With uneven loads, compute is
-// multiplied by `uneven time`.
+// The outputs of each expert are covered by tiles of 64 x 128. The rate is the smaller of HBM bandwidth x efficiency
+// and what the SMs can load with one SM per 128 columns of every expert hit. All tokens of the GPUs that share the
+// experts are sorted, and a token's output is written even if all its experts are on other GPUs. With uneven loads,
+// compute is multiplied by `uneven time`.
 //
 // Balanced loads are those of aiconfigurator's tables: token after token takes the next experts. Uneven loads follow a
 // power law, and the GPU is the one with the most tokens (`expert_load`).
@@ -70,8 +70,9 @@ struct ExpertWork {
 
 ExpertWork expert_work(const ExpertLayerSize& size);
 
-/// Returns latency up to twice the time of a call, then the greater of memory (bandwidth) and compute. Experts are
-/// assumed to be gated and evenly loaded. Requires fitted parameters and sizes above 0.
+/// Returns latency if neither memory nor compute takes longer than a call, and otherwise the greater of memory
+/// (bandwidth) and compute. Experts are assumed to be gated and evenly loaded. Requires fitted parameters and sizes
+/// above 0.
 Limit expert_limit_of(const Accelerator& accelerator, const ExpertWork& work);
 
 }  // namespace commfuse

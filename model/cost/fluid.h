@@ -46,7 +46,7 @@ struct WirePath {
 /// aggregate rate.
 struct Wiring {
   std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
-                                         ///< collective, a transfer within a rank or inside a kernel)
+                                         ///< collective, a receive, a transfer within a rank or inside a kernel)
   std::vector<WirePath> paths;           ///< by move and rank
   std::vector<WireStage> stages;         ///< pool of all paths
   std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage

@@ -25,7 +25,7 @@ Duration at_least(Duration time, Bytes total, double least) {
   return time;
 }
 
-/// How the members of a group are distributed over nodes.
+/// Distribution of a group's members over nodes.
 struct Placement {
   int nodes = 0;
   int least = 0;            // fewest members on a node

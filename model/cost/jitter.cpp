@@ -11,7 +11,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::uint64_t all_words = std::uint64_t{1} << 32;
-// Longer than every timeout. It keeps sums of times below 2^52 ps, where doubles hold whole picoseconds.
+// 100 s in picoseconds. The limit keeps sums of times below 2^52 ps, where doubles hold whole picoseconds.
 constexpr double longest_stall = 100e12;
 
 bool is_always_one(double sigma, const std::vector<double>& ratios) { return sigma == 0.0 && ratios.empty(); }

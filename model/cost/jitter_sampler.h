@@ -28,8 +28,8 @@ struct JitterDraws {
 /// whole picoseconds, below 2^52. Each thread needs its own sampler.
 class JitterSampler {
  public:
-  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires a multiple of four,
-  /// and ranks >= 1.
+  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires a multiple of four
+  /// up to 1,024, and ranks >= 1.
   JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes,
                 const JitterLanes& inner = fastest_jitter_lanes());
 

@@ -12,13 +12,13 @@ namespace commfuse {
 
 namespace {
 
-constexpr double least_latent_keys = 256.0;  // Keys of a sequence that kernels do not split.
+constexpr double least_latent_keys = 256.0;  // Fewest keys of a block when keys are split.
 constexpr std::int64_t wide_block = 64;      // Heads of a block.
 constexpr std::int64_t narrow_block = 16;    // Heads of a block of TensorRT-LLM's Blackwell kernel for few heads.
 constexpr std::int64_t few_heads = 32;
 constexpr double bytes_of_joined_value = 8.0;  // A partial output is written and read in 32 bits.
 
-/// How a sequence's heads and keys are divided into blocks.
+/// Division of a sequence's heads and keys into blocks.
 struct LatentBlocks {
   std::int64_t heads = wide_block;  ///< Rows of a block; a block may have fewer heads.
   std::int64_t per_sequence = 1;    ///< Blocks of a sequence whose keys are not split.

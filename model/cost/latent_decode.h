@@ -3,7 +3,7 @@
 // narrow key, whose first part is also the value:
 //
 //   time    = call + fourth root of the sum of the fourth powers of (start, blocks, keys, GEMMs, traffic) + join + ramp
-//   blocks  = (blocks x block + heads of all sequences x head) / SMs
+//   blocks  = (blocks before keys are split x block + heads of all sequences x head) / SMs
 //   keys    = keys x keys of a block / 256
 //   GEMMs   = 2 x keys x rows x (key width + value width) FLOPs of all blocks / (dense peak x loop efficiency)
 //   traffic = (keys of all sequences + queries + output) bytes / (HBM bandwidth x efficiency)
@@ -46,8 +46,9 @@ const LatentDecodeKernel* latent_decode_of(const Accelerator& accelerator, DType
 /// Returns the time for one token each of `size.batch` sequences.
 Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSize& size);
 
-/// Returns what limits the kernel over shared keys: latency up to twice its overhead, then the greatest of reading the
-/// keys of a block (few tiles), traffic (bandwidth) and blocks with their GEMMs (compute). Requires fitted parameters.
+/// Returns what limits the kernel over shared keys: latency while nothing else takes longer than call and start, then
+/// the greatest of reading the keys of a block (few tiles), traffic (bandwidth) and blocks with their GEMMs (compute).
+/// Requires fitted parameters.
 Limit latent_limit_of(const Accelerator& accelerator, const LatentDecodeSize& size);
 
 /// Returns the bytes of narrow keys of one layer that one rank keeps.

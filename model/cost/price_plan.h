@@ -39,7 +39,7 @@ bool in_kernel(const Program& program, std::size_t op);
 struct PricePlan {
   /// Number of combinations of communication that an op may meet: none, exchanges, collectives, both.
   static constexpr std::uint32_t meetings = 4;
-  /// The op's time is not the time of its shape: attention, parts of kernels, transfers inside kernels.
+  /// The op's time is not the time of its shape: attention, parts of kernels, ops inside kernels.
   static constexpr std::uint32_t own_time = std::numeric_limits<std::uint32_t>::max();
 
   struct OfOp {
@@ -58,9 +58,9 @@ struct PricePlan {
 
   KernelParts parts;
   std::vector<OfOp> ops;
-  std::vector<std::uint32_t> kernels;  ///< places in KernelTimes::shapes of all ops that are not transfers, each once
-  std::vector<CutGemm> cut_gemms;      ///< separate kernels
-  std::vector<CutGemm> part_gemms;     ///< parts of kernels
+  std::vector<std::uint32_t> kernels;       ///< places in KernelTimes::shapes of GEMMs and elementwise ops, each once
+  std::vector<CutGemm> cut_gemms;           ///< separate kernels
+  std::vector<CutGemm> part_gemms;          ///< parts of kernels
   std::vector<std::size_t> differ_by_rank;  ///< attention whose queries have different positions on every rank
   std::vector<SharedPort> shared_ports;
   bool contends = false;          ///< some transfer may run concurrently with a collective

@@ -63,16 +63,18 @@ bool crosses_nodes(const PricedShape& shape, const Machine& machine, int ranks);
 /// Returns the fit that covers a shape among `ranks` ranks. Memory-bound kernels have no fit and get the default.
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Returns what limits the op at its price on the machine; compute if a shape has no sizes.
+/// Returns what limits the op at its price on the machine. Without sizes, a GEMM or the attention of prefill counts as
+/// compute, and decoding or an expert layer as bandwidth.
 Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Returns the relative standard error of the op's price that its parameters do not explain: FitScope::residual_at its
 /// limit.
 double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among a number
-/// of ranks that the fit did not include: one sentence per kind and size, "m 131,072: GEMMs were measured up to
-/// 16,384". Shapes without a fit are not reported here; the default residual covers them.
+/// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among fewer or
+/// more ranks than the fit included: one sentence per kind, size and direction, such as "m 131,072: GEMMs were measured
+/// up to 16,384". Of an attention, only the keys are compared. Shapes without a fit are not reported here; the default
+/// residual covers them.
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine,
                                      const ExpertSplit& experts = {});
 

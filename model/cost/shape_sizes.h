@@ -16,7 +16,7 @@ namespace commfuse {
 /// count as having the GEMM's dtype already, so they are not converted.
 GemmSize gemm_size(const GemmShape& gemm, const Sizes& sizes);
 
-/// Parts of these rows that differ by at most one row.
+/// Rows that are cut into parts; the parts differ by at most one row.
 struct EvenParts {
   std::int64_t rows = 0;
   std::int64_t parts = 1;

@@ -22,8 +22,8 @@ struct SharedPort {
   friend bool operator==(const SharedPort&, const SharedPort&) = default;
 };
 /// Returns the exchanges that have rivals; exchanges of equal price follow each other. Rivals of one lane count once,
-/// because a rank runs them one at a time; ranks with predicates may run different ones. Requires meetings_of(program),
-/// or meetings in which the lists of several ranks are merged.
+/// because a rank runs them one at a time; under predicates, ranks may run different ones. Requires
+/// meetings_of(program), or meetings in which the lists of several ranks are merged.
 std::vector<SharedPort> shared_ports(const Program& program, const std::vector<Meetings>& meetings);
 
 /// Sets the durations of exchanges, and the durations of all ops by rank if pairs of GPUs differ. Rank r runs on GPU r.
