@@ -26,7 +26,7 @@ inline constexpr std::size_t least_custom_all_reduces = 12;
 struct CustomAllReduceFit {
   CustomAllReduce parameters;
   std::vector<FittedParameter> fitted_parameters;  ///< durations in microseconds, rates in bytes per second
-  double spread = 0.0;                             ///< robust spread of the rows' logarithms
+  double spread = 0.0;                             ///< robust spread of ln(predicted / measured)
   bool converged = false;
 };
 

@@ -50,7 +50,8 @@ struct FewRows {
 
 /// Moves the parameters that the rows determine, and sets the error and provenance of each. A parameter that stopped at
 /// the limit of its prior keeps the prior's error and is marked as undecided. All other parameters stay unchanged to
-/// the last digit and are listed in `left`, including parameters on which no row depends.
+/// the last digit and are listed in `left`, including parameters on which no row depends; only parameters of value 0
+/// are not listed.
 template <class Parameters>
 PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters, const FewRows& rows) {
   std::vector<Knob<Parameters>> present;  // a value of 0 has no logarithm to move

@@ -30,7 +30,7 @@
 
 namespace commfuse {
 
-/// Rows with the work of their calls, on which no parameter depends.
+/// Rows, each with the work of its call. The work depends on no parameter, so it is computed only once.
 template <class Kernel>
 class CallsOf {
  public:

@@ -14,7 +14,7 @@ namespace commfuse {
 /// Widens the range of a size to include the value.
 void widen(FitScope& scope, FitSize size, std::int64_t value);
 
-/// Returns the residual: the p68 of the held-out rows, or of the fitted rows if none were held out.
+/// Returns the residual, at most 1: the p68 of the held-out rows, or of the fitted rows if none were held out.
 double residual_of(const FitQuality& fitted, const FitQuality& held_out);
 
 /// Returns the residual to write for a fit to few rows, which are closer to the fit than other rows: at least the

@@ -26,7 +26,7 @@ constexpr double huber = 1.345;    // default of robust_fit.h
 constexpr double pull_to_1 = 1.0;  // weight that pulls every factor towards 1; a row weighs 1
 constexpr int rounds = 10;
 
-/// A row of a fit: the knots around it, and the logarithm of its time relative to what they multiply.
+/// A row of a fit: the knots around it, and the logarithm of its time relative to the time that their factors multiply.
 struct KnotRow {
   std::array<KernelChoice::Corner, 8> corners{};
   double log_ratio = 0.0;

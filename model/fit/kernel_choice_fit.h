@@ -27,8 +27,8 @@ inline constexpr std::size_t min_choice_rows = 10 * KernelChoice::size;
 
 /// Returns the table that is closest to the rows by Huber's loss, where each knot is drawn towards 1 with the weight of
 /// one row. Factors are whole thousandths, as in a file; those far from all rows are 1. The table of narrow GEMMs is
-/// fitted to what the first leaves of them, and kept only if it lowers the mean error of narrow rows by a tenth on
-/// folds that it has not seen. Rows of equal `fold` are left out together.
+/// fitted to the error that the first table leaves in their rows, and kept only if it lowers the mean error by more
+/// than a tenth on folds that it has not seen. Rows of equal `fold` are left out together.
 KernelChoice fit_kernel_choice(std::span<const ChoiceRow> rows);
 
 /// Returns the map `kernel_choice:` of a hardware file, indented by `indent` spaces.

@@ -52,8 +52,8 @@ void set_knobs(std::span<const Knob<Parameters>> knobs, std::span<const double> 
   }
 }
 
-/// Sets values, standard errors and provenance. A parameter that is on its bound, changes no residual or may be off by
-/// a large factor is marked as such and has no error.
+/// Sets values, standard errors and provenance. A parameter that is on its bound, changes no residual or has an error
+/// above 1 is marked as undecided in its source and has no error.
 template <class Parameters>
 void set_fitted(std::span<const Knob<Parameters>> knobs, const RobustFit& fit, const std::string& source,
                 Parameters& parameters) {

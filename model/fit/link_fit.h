@@ -53,7 +53,7 @@ struct LinkFitReport {
   std::vector<FittedParameter> parameters;  ///< parameters on which some row depends, by their name in a file
   std::vector<double> errors;               ///< per row: predicted / measured - 1
   std::vector<std::string> left;            ///< parameters that few rows cannot determine; their values are unchanged
-  double spread = 0.0;                      ///< robust spread of the rows' logarithms
+  double spread = 0.0;                      ///< robust spread of ln(predicted / measured)
   bool converged = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter as a line of a hardware file. Values have four significant digits.
+// A parameter as a line of a hardware file. Times and rates have four significant digits; counts and sizes are whole.
 #pragma once
 
 #include <fmt/format.h>

@@ -132,7 +132,7 @@ class PriorProblem {
   /// Returns the spread of rows around the current fit, at least `options_.noise`.
   [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
 
-  /// Returns the spread of the rows' logarithms around the current fit.
+  /// Returns the robust spread of ln(predicted / measured) at the current fit.
   [[nodiscard]] double spread_of_rows() const {
     std::vector<double> sizes;
     for (std::size_t row = 0; row < rows_.count; ++row) {

@@ -37,8 +37,8 @@ struct PriorRows {
 struct PriorFitOptions {
   /// If true, a parameter keeps its start unless the rows reduce its error below `decided` times its spread. Errors
   /// follow from Bayes' rule, but the error of a parameter that stops at a limit (`undecided`) is at least its spread.
-  /// If false, all parameters on which some row depends are fitted, and errors come from robust_fit, but
-  /// are at least those of ridge regression: the error of a parameter that rows hardly determine stays near its spread.
+  /// If false, all parameters on which some row depends are fitted, and errors come from robust_fit, but are at least
+  /// those of ridge regression: the error of a parameter that rows hardly determine stays near its spread.
   bool has_few = true;
   double decided = 0.5;
   double noise = residual_of_a_row;  ///< standard deviation of a row around the formula
@@ -56,7 +56,7 @@ struct PriorFit {
   std::vector<FittedParameter> parameters;  ///< parameters that the rows move, in the given order
   std::vector<std::size_t> places;          ///< index of each of these in the given list
   std::vector<std::string> left;  ///< parameters that affect rows but are not determined; they keep their start
-  double spread = 0.0;            ///< robust spread of the rows' logarithms
+  double spread = 0.0;            ///< robust spread of ln(predicted / measured)
   double distance = 0.0;          ///< chosen from PriorFitOptions::distances
   bool converged = false;
 };

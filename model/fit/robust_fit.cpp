@@ -194,8 +194,8 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
   return total;
 }
 
-/// Returns standard errors of the logarithms, which are relative to the values. With few rows they are scaled by rows /
-/// (rows - parameters).
+/// Returns standard errors of the logarithms, which are relative to the values. Their squares contain the factor rows /
+/// (rows - parameters), which matters when there are few rows.
 VectorXd standard_errors(const RobustProblem& problem, const State& state, const FitOptions& options) {
   const double threshold = threshold_of(state.residuals, options);
   const MatrixXd slopes = problem.jacobian(state.logs);

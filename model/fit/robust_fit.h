@@ -40,7 +40,7 @@ using Residuals = std::function<void(std::span<const double> values, std::span<d
 struct FittedParameter {
   std::string name;
   double value = 0.0;
-  double standard_error = 0.0;  ///< relative to value; 0 if it was fixed or ended on a bound
+  double standard_error = 0.0;  ///< relative to value; 0 if it was fixed or is undecided
   bool undecided = false;       ///< ended on a bound beyond which the data would push it, or changes no residual
   double start = 0.0;           ///< start of the search
   /// True for a rate at the physical rate of the wires, beyond which the data would push it.
