@@ -110,6 +110,7 @@ class MapTest {
   bool axis_ = false;
 };
 
+/// Returns one map for each setting whose entries make a map (MapTest), in the order of the settings' first entries.
 std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, const VerdictRule& rule = {});
 
 }  // namespace commfuse

@@ -31,7 +31,7 @@ struct RunTerms {
 
 struct RunTotals {
   double goodput = 1.0;
-  Seconds checkpoint_every{};  ///< Working time between two checkpoints; 0 when none is needed.
+  Seconds checkpoint_every{};  ///< Working time between two checkpoints, at least 1 s; 0 when none is needed.
   double failures = 0.0;       ///< Expected number of failures in the whole run.
   double days = 0.0;
   double gpu_hours = 0.0;

@@ -106,10 +106,11 @@ struct CapacityKind {
   std::optional<double> network_gb_s;
   std::vector<CapacityInput> inputs;
 
-  std::size_t layouts = 0, fitting = 0, priced = 0;  ///< Total over all counts of GPUs.
-  std::vector<CapacityRun> runs;                     ///< One run per count of GPUs, ascending.
-  std::optional<std::size_t> answer;                 ///< Index in `runs`.
-  std::string reason;                                ///< The limit that binds, if there is no answer.
+  /// Layouts that were considered, that fit in memory, and that were priced: totals over all counts of GPUs.
+  std::size_t layouts = 0, fitting = 0, priced = 0;
+  std::vector<CapacityRun> runs;      ///< One run per count of GPUs, ascending.
+  std::optional<std::size_t> answer;  ///< Index in `runs`.
+  std::string reason;                 ///< The limit that binds, if there is no answer.
   /// Smallest number of GPUs beyond `runs` that meets the deadline. Absent if a run meets it, if even eight times the
   /// planned GPUs do not, and without a deadline or a network.
   std::optional<std::int64_t> gpus_for_deadline;
@@ -214,7 +215,7 @@ struct CapacityPlan {
   /// Why the answer is preferred to the first of the ties: "fewer days"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
-  std::optional<std::size_t> knee;  ///< Index in `pareto`: knee_of() cost over the logarithm of days.
+  std::optional<std::size_t> knee;  ///< Index in `pareto` of the knee of cost over the logarithm of days (knee_of).
   std::vector<WhatIf> what_ifs;     ///< Computed for the answer, like the members below.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;

@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-/// How texts about a plan of a whole model state the value of a column.
+/// Form in which texts about a plan of a whole model state the value of a column.
 enum class PlanWords : std::uint8_t {
   setting,  ///< by itself: "recompute full"
   machine,  ///< in the words of the machine: "h100-sxm, links x2"

@@ -7,8 +7,9 @@ namespace commfuse {
 
 namespace {
 
-/// Static prices withhold the units of a collective from every GEMM that may overlap it, even if it overlaps little of
-/// the GEMM. On MI308X, RCCL's channels hold 40% of the units; on no other machine do collectives hold so many.
+/// Static prices withhold the compute units of a collective from every GEMM that may overlap it, even if it overlaps
+/// little of the GEMM. On MI308X, RCCL's channels hold 40% of the compute units; on no other machine do collectives
+/// hold so many.
 constexpr double largest_difference = 0.35;
 
 }  // namespace

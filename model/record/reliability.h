@@ -129,8 +129,8 @@ struct NewResidual {
 /// Returns a residual by split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for
 /// Regression", JASA 113, 2018) on distances scaled by their errors: the smallest residual with which 68% intervals
 /// contain ceil(0.68 (n + 1)) of the n rows that the fit read. The factor of a limit is the same value for the rows
-/// with that limit, divided by the residual. Held-out rows are not used. Neither value is below least_residual. If the
-/// fit read no rows, the residual is unchanged.
+/// with that limit, divided by the residual. Held-out rows are not used. Both values are limited to the range from
+/// least_residual to 1. If the fit read no rows, the residual is unchanged.
 NewResidual new_residual(const FitRows& fit);
 
 /// Pairs with a probability from `from` to below `to`; the last bin also contains 1.

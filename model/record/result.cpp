@@ -447,7 +447,8 @@ constexpr ResultColumn repeated_column() {
   return setting<entry.member>(entry.name, entry.doc, entry.role);
 }
 
-/// Columns of the origin of a result: the first of price_settings comes before the draws, as in every version.
+/// Columns of percentiles, of settings, of the draws and of the origin of a result: the first of price_settings comes
+/// before the repeated settings, as in every version.
 constexpr auto columns_of_making = concatenated(
     joined<1>(
         columns_of_tails, []<std::size_t index>() { return price_column<index>(); }, std::array<ResultColumn, 0>{}),

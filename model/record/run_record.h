@@ -79,7 +79,7 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// Real time of waits of `stated` duration on this process, measured before all other runs.
+/// Real time of waits of `stated` duration in this process, measured before all other runs.
 struct NoiseFloor {
   Duration stated{};
   int threads = 0;  ///< threads that waited simultaneously; 0 if the record does not state it

@@ -41,7 +41,7 @@ struct ScoredTime {
   std::string part;         ///< first part that contains its error; empty if none does
   double measured_us = 0.0;
   double predicted_us = 0.0;
-  bool is_factor = false;  ///< The two are a ratio of times, without a unit.
+  bool is_factor = false;  ///< Both values are ratios of times, without a unit.
 };
 
 /// Rows that were not scored, and the reason.

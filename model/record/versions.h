@@ -8,8 +8,8 @@
 
 namespace commfuse {
 
-/// Returns the schemas that this build writes, in order: "commfuse.capacity/1". The build can also read those that are
-/// formats of input files. A test compares the list with the sources.
+/// Returns the schemas that this build writes, such as "commfuse.capacity/1", in alphabetical order. The build also
+/// reads those that are formats of input files. A test compares the list with the sources.
 std::span<const std::string_view> written_schemas();
 /// Returns the older schemas that this build can still read.
 std::span<const std::string_view> read_schemas();
