@@ -35,7 +35,7 @@ constexpr CopyShare over_nvlink_by_sms{.share = 0.84, .shared_error = 0.06, .own
 constexpr CopyShare below_a_root{.share = 0.83, .shared_error = 0.10, .own_error = 0.05};
 constexpr CopyShare across_roots{.share = 0.70, .shared_error = 0.15, .own_error = 0.08};
 constexpr CopyShare to_the_host{.share = 0.87, .shared_error = 0.08, .own_error = 0.05};
-/// Used instead of to_the_host if the wires are unknown: all common rates are equally likely.
+/// Replaces to_the_host.shared_error if the wires are unknown, so that all common rates are about equally likely.
 constexpr double unknown_error = 3.0;
 
 /// Relative error of a fault's degree (assumed). It covers the degrees between those tried.

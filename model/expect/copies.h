@@ -8,8 +8,8 @@
 //
 // `shared` is the error of the share of the wires' rate that a copy is assumed to get; `own` is the spread between
 // healthy copies of one node. Faults are patterns of fault_i: in all copies, in the copies of one GPU, or in the copies
-// of one pair, each at several degrees. Odds and false alarms are defined as in evidence.h. docs/decisions/0070 states
-// where the errors come from.
+// of one pair in one or both directions, each at several degrees. Odds and false alarms are defined as in evidence.h.
+// docs/decisions/0070 states where the errors come from.
 #pragma once
 
 #include <string>
@@ -51,20 +51,21 @@ inline constexpr std::string_view copies_with_host = "between the host and GPUs"
 
 /// Judgement of one kind of copies of a node.
 struct CopyJudgement {
-  std::string_view wires;                 ///< One of the two constants above.
-  Health health = Health::undecided;      ///< Healthy only if every GPU was timed.
+  std::string_view wires;  ///< One of the two constants above.
+  /// Healthy only if every pair of GPUs was timed, or every GPU with the host over wires of known rate.
+  Health health = Health::undecided;
   double odds = 0.0;                      ///< See evidence.h.
   double healthy_probability = 1.0;       ///< See Judgement.
-  Severity severity = Severity::none;     ///< From the likeliest suspect; none if healthy.
+  Severity severity = Severity::none;     ///< From the likeliest suspect; none unless bad.
   double rate_share = 1.0;                ///< Share of the likeliest suspect if bad, otherwise of all copies.
   std::vector<SuspectedCopies> suspects;  ///< Suspects above 1%, the likeliest first.
   std::size_t copies = 0;                 ///< Number of copies judged.
-  BytesPerSecond expected;                ///< Median over the copies.
+  BytesPerSecond expected;                ///< Median over the copies; equals `measured` if the host wires are unknown.
   BytesPerSecond measured;
 };
 
-/// Returns the expected rate of a copy between two GPUs of a node: the share of its slowest wire that healthy copies
-/// get. Requires two different GPUs of one node.
+/// Returns the expected rate of a copy between two GPUs of a node: the rate of its slowest wire times the share of that
+/// rate that healthy copies reach. Requires two different GPUs of one node.
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
 
 /// Returns the rate of the wire between the host and a GPU in one direction, from the machine's file; 0 if unknown.

@@ -16,9 +16,9 @@
 //
 //   odds = sum over faults of weight x (sum over its patterns of likelihood / patterns) / likelihood of no fault
 //
-// Over healthy nodes the mean of `odds` is 1, so at most a share a of them has odds above 1 / a (Markov's inequality).
-// If only such nodes are called bad, the share of false alarms is at most a, whatever the faults are.
-// docs/decisions/0065 has details.
+// The weights of all faults that the machine can have are scaled to add up to 1. Over healthy nodes the mean of `odds`
+// is therefore 1, so at most a share a of them has odds above 1 / a (Markov's inequality). If only such nodes are
+// called bad, the share of false alarms is at most a, whatever the faults are. docs/decisions/0065 has details.
 #pragma once
 
 #include <array>

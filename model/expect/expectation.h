@@ -60,8 +60,8 @@ class Expectation {
   [[nodiscard]] Expected of(const Message& message) const;
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  /// Returns the smallest message size, a power of two in bytes, whose bus bandwidth is at least 90% of that at 16 GiB.
-  /// Requires a message for which fits() is true.
+  /// Returns the message size, a power of two in bytes, from which on the bus bandwidth is at least 90% of that at 16
+  /// GiB. Requires a message for which fits() is true.
   [[nodiscard]] Bytes saturation(const Message& message) const;
 
  private:
@@ -73,7 +73,8 @@ class Expectation {
 /// Returns true if the fit of the message's kind covers its size and group.
 bool is_seen(const Machine& machine, const Message& message);
 
-/// Returns true if the machine has the GPUs, the same number on each node, and for several nodes a network.
+/// Returns true if the message joins at least two GPUs (an exchange exactly two), with the same number on each node,
+/// and the machine has these GPUs and, for several nodes, a network.
 bool fits(const Machine& machine, const Message& message);
 
 }  // namespace commfuse

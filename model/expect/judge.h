@@ -79,7 +79,8 @@ class Judge {
   [[nodiscard]] std::vector<double> log_ratios(std::span<const ClassHalf> halves, const Known& known) const;
   void decide(Judgement& judgement, const Known& known) const;
 
-  /// Returns the expectation, with smaller errors where the fit included such sizes.
+  /// Returns the expectation; if the file was fitted to this fleet, with smaller errors for sizes that the fit
+  /// included.
   [[nodiscard]] Expected expected_of(const Message& message) const;
 
   Expectation expectation_;

@@ -19,7 +19,7 @@ Machine with_network_rates(Machine machine, double factor);
 Machine with_rails(Machine machine, int rails);
 
 /// Returns the machine with every latency of exchanges and collectives, inside a node and between nodes, multiplied by
-/// `factor`.
+/// `factor`. The all-reduce kernels of serving frameworks stay unchanged.
 Machine with_latencies(Machine machine, double factor);
 
 /// Returns true if all-reduces inside a node may be summed in the switch.

@@ -31,7 +31,7 @@ std::span<const double> tried_shares();
 /// Logarithm of a likelihood at each of the tried shares.
 using ShareLikelihood = std::vector<double>;
 
-/// Returns ln of the likelihood of a healthy node's medians with one limit.
+/// Returns ln of the likelihood of a healthy node's medians, over the halves with this limit; 0 without such halves.
 double healthy_likelihood(std::span<const ClassHalf> halves, Limit limit);
 
 /// Returns the mean share under the product of the likelihoods; without likelihoods, the mean of all tried shares.

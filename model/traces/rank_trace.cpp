@@ -186,7 +186,7 @@ class Collector {
   std::string path_;
   std::optional<std::int64_t> rank_;
   std::vector<Kernel> kernels_;
-  std::vector<double> latest_ends_;  ///< The latest end of each kernel and those that began before it.
+  std::vector<double> latest_ends_;  ///< By kernel: the latest end among it and those that began before it.
   std::map<std::int64_t, Span> gpu_steps_;
   std::map<std::int64_t, Span> host_steps_;
 };
