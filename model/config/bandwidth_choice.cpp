@@ -58,7 +58,7 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
   std::vector<BandwidthChoice> values;
   double value = first.times ? *first.times : first.rate->value;
   double previous = 0.0;
-  // Infinity, and the smallest numbers times a small factor, stay as they are.
+  // Rounding can leave the smallest numbers unchanged by a small factor, so the loop ends when the value does not grow.
   while (value <= end * rounding && value > previous && std::isfinite(value)) {
     values.push_back(first.times ? BandwidthChoice{.times = value, .rate = {}}
                                  : BandwidthChoice{.times = {}, .rate = BytesPerSecond{value}});

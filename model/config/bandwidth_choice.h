@@ -27,12 +27,13 @@ std::string format_bandwidth_choice(const BandwidthChoice& choice);
 /// steps meet it. Requires two factors or two rates, and factor > 1.
 std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double factor);
 
-/// Returns the machine with the links that the settings choose. Throws ConfigError when they choose a network for a
-/// machine without one, and for links more than a thousand times as fast or as slow as the machine's own.
+/// Returns the machine with the links and the all-reduce kernel that the settings choose. Throws ConfigError when they
+/// choose a network for a machine without one, links more than a thousand times as fast or as slow as the machine's
+/// own, or a kernel that was not measured on the machine.
 Machine with_chosen_links(Machine machine, const Settings& settings);
 
-/// Loads the machine that the settings name, with the links that they choose. Throws ConfigError like load_machine and
-/// like with_chosen_links.
+/// Loads the machine that the settings name, with the links and the all-reduce kernel that they choose. Throws
+/// ConfigError like load_machine and like with_chosen_links.
 Machine machine_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -19,7 +19,7 @@ namespace commfuse {
 
 /// Returns $COMMFUSE_CONFIG_DIR; else, in the Python module, the folder configs next to the module; else
 /// ../share/commfuse/configs relative to the program (installed); else ../../../configs (build tree). Throws
-/// ConfigError when none of them is a folder.
+/// ConfigError when the variable names no folder, or when it is not set and no other place is a folder.
 std::filesystem::path config_directory();
 
 /// Returns the sorted names of a catalogue. Throws ConfigError when there is no config folder.
@@ -34,8 +34,8 @@ std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list
 /// with the nearest name and all known names. Does not check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
-/// Returns the user's file of this name if it exists, else the file of the catalogue if the catalogue has the name
-/// ("train-70b"); returns every other string unchanged.
+/// Returns an existing file, any path and an empty string unchanged, and for a name ("train-70b") the file of the
+/// catalogue. Throws ConfigError for an unknown name, like find_config.
 std::string file_or_known(Catalogue catalogue, const std::string& name_or_path);
 
 /// Cluster of the catalogue with another number of nodes: "dgx-h100-x8" is dgx-h100-x2 with eight nodes.
@@ -43,7 +43,8 @@ struct SizedCluster {
   std::string name;  ///< name in the catalogue
   int nodes = 0;
 };
-/// Returns nullopt for names of another form, for names of the catalogue, and for fewer than two nodes.
+/// Returns nullopt for names of another form, for names of the catalogue, and for fewer than 2 or more than 100,000
+/// nodes.
 std::optional<SizedCluster> sized_cluster(std::string_view name);
 
 /// Makes the path of an existing file absolute, so that a file in another folder can name it; returns every other
@@ -54,8 +55,9 @@ std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
 /// Returns a name (even an unknown one) and an absolute path unchanged.
 std::string beside_file(const std::filesystem::path& file, Catalogue catalogue, std::string_view name_or_path);
 
-/// Loads a model. A path that ends in .json is a Hugging Face config.json; stderr lists, once per file, the properties
-/// that the file leaves open. Throws ConfigError with every mistake in the file.
+/// Loads a model, or makes an MLP from its shape, such as "8192x28672". A path that ends in .json is a Hugging Face
+/// config.json; each call then lists on stderr the properties that the file leaves open, notes on the shape, and unused
+/// keys. Throws ConfigError with every mistake in the file.
 Transformer load_model(std::string_view name_or_path);
 /// Loads a machine. Throws ConfigError with every mistake in the file.
 Machine load_machine(std::string_view name_or_path);

@@ -41,8 +41,8 @@ std::vector<std::string> names_known_to(const Field& field);
 /// "none" and a model given by its shape, such as "8192x28672", are neither.
 bool names_config(const Field& field, std::string_view text);
 
-/// Returns a sentence and a remedy when `text` is not a value of the field, else nullopt. Checks that a path is
-/// readable, but not the contents of the file.
+/// Returns a sentence and a remedy when `text` is not a value of the field, else nullopt. Checks that a path exists and
+/// is not a folder, but not the contents of the file.
 std::optional<std::string> mistake_in(const Field& field, std::string_view text);
 
 /// Returns the setting for which `word` is the flag, the last part of the key, or the name in other tools; null if none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A config.json of Hugging Face. It reads fields by name, records which keys readers request, and collects mistakes.
+// Reads a config.json of Hugging Face: gives its fields by name, records the requested keys, and collects mistakes.
 #pragma once
 
 #include <cstdint>

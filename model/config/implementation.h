@@ -36,7 +36,7 @@ struct Implementation {
   int max_nodes = 1;
   std::vector<NcclGeneration> generations;  ///< Generations of GPUs that it runs on.
   ImplementationCosts costs;
-  /// Parameters of the costs that `score --implementations` fits: "per_call" (for both kinds of sites) or
+  /// Parameters of the costs that `score --implementations` fits: "per_call" (for all kinds of sites) or
   /// "gemm_rs.rate".
   std::vector<std::string> fitted;
   /// Costs from fits that leave out the tables of one GitHub thread, by thread ("bytedance/flux/issues/90"); `score`

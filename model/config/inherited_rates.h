@@ -28,7 +28,7 @@ void scale_inherited(YamlMap map, std::string_view key, Parameter<BytesPerSecond
 /// Scales the inherited rates of exchanges, which were read from this map.
 void scale_inherited(YamlMap map, PeerParameters& peer, const RateFactors& factors);
 /// Scales the inherited rates of collectives, which were read from this map, and NCCL's estimates, unless the file
-/// states NCCL's channels. own_copy_rate and own_sum_rate stay the same.
+/// states NCCL's channels or their rate. own_copy_rate and own_sum_rate stay the same.
 void scale_inherited(YamlMap map, CollectiveParameters& collective, const RateFactors& factors);
 
 }  // namespace commfuse

@@ -83,8 +83,8 @@ std::string named_rate(YamlMap map, std::string_view key, BytesPerSecond rate) {
                      file.empty() ? "" : ", inherited from " + with_escapes(file));
 }
 
-/// Reports a mistake if a rate exceeds the rate of the wires. A rate that the file omits is an estimate, which Machine
-/// limits to the wires.
+/// Reports a mistake if a rate exceeds the rate of the wires. A rate that the file omits is an estimate, which
+/// load_machine limits to the wires.
 void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
   if (map.has(key) && rate.value > rounding * capacity.limit.value) {
     map.mistake(key, fmt::format("{} exceeds the wires: {} {}; {}, or correct the rate of the wires",

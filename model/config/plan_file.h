@@ -15,7 +15,7 @@ namespace commfuse {
 /// GPUs on offer, at the user's price.
 struct GpuOffer {
   std::string name;  ///< Any text.
-  /// Hardware, link_bandwidth and network_bandwidth; all other settings are in PlanFile::settings.
+  /// The plan's settings, with this offer's hardware, link_bandwidth and network_bandwidth.
   Settings machine;
   double price = 0.0;  ///< Price of one GPU for one hour.
   std::string price_date;

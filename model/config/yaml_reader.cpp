@@ -55,7 +55,7 @@ std::string_view map_with(const YamlDocument& document, const YamlNode& node, st
   return name;
 }
 
-/// Returns what to do about a key that no reader requested.
+/// Returns the remedy for a key that no reader requested.
 std::string remedy_for_key(const YamlDocument& document, const YamlNode& node, std::string_view key,
                            std::span<const std::string_view> known) {
   const std::string_view below = nearest(key, known) ? std::string_view{} : map_with(document, node, key);

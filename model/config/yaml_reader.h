@@ -49,7 +49,8 @@ class YamlFile {
   /// Returns the number of files that this file extends, directly and indirectly.
   [[nodiscard]] int bases() const;
   /// Returns the top of a file that this file extends, with the fields that it takes from others. Level 1 is the file
-  /// that `extends` names, and level 2 the file that this one extends. Requires 1 <= level <= bases().
+  /// that `extends` names, level 2 the file that the file of level 1 extends, and so on. Requires 1 <= level <=
+  /// bases().
   YamlMap base_root(int level);
 
   [[nodiscard]] const std::string& path() const;
