@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that messages repeat, from the tables that define them: a new entry changes no test. docs/ and golden files
-// show the contents.
+// Lists that error messages repeat, taken from the tables that define them, so that a new entry changes no test. docs/
+// and golden files show the contents.
 #pragma once
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ inline std::string known_numbers() {
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 
-/// "--model, --hardware, ...".
+/// Returns the flags of all settings of a run: "--model, --hardware, ...".
 inline std::string known_flags() {
   std::string flags;
   for (const Field& field : run_fields()) {

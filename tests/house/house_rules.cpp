@@ -28,7 +28,7 @@ namespace {
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
 constexpr std::array<std::string_view, 9> read_folders = {"model", "sim",   "validate", "reports", "python",
                                                           "tests", "bench", "cmake",    ".ci"};
-/// Layers in which every folder needs a page that explains it.
+/// Top-level folders below which every folder with C++ or CUDA needs a README.md.
 constexpr std::array<std::string_view, 6> explained_folders = {"model",   "sim",    "validate",
                                                                "reports", "python", "bench"};
 constexpr std::array<std::string_view, 9> libraries_for_sources = {
@@ -93,8 +93,8 @@ bool belongs_to_program(const File& file) {
                          {"sim/commfuse_sim.", "sim/commands/", "validate/commfuse_validate.", "validate/commands/"});
 }
 
-/// Returns true for the validator's program. `compare` compares measurements with predictions, so the program, and no
-/// file below it, may include sim.
+/// Returns true for the validator's main and subcommands. `compare` compares measurements with predictions, so these
+/// files, and no others of validate, may include sim.
 bool compares(const File& file) {
   return starts_with_any(file.path, {"validate/commfuse_validate.", "validate/commands/"});
 }
@@ -144,8 +144,8 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
 
 std::string folder_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
 
-/// First place where a folder includes another folder of a layer, by both folders. A program's main belongs to no
-/// folder.
+/// For every two folders of layers, the first place where the first folder includes the second. A program's main
+/// belongs to no folder.
 using Arrows = std::map<std::pair<std::string, std::string>, std::string>;
 
 void note_arrow(const File& file, const std::string& header, int number, Arrows& arrows) {
@@ -223,7 +223,7 @@ bool may_call_libm(const File& file) {
          file.path.ends_with(".cuh");
 }
 
-/// Returns the line without string literals and comment.
+/// Returns the line without string literals and without its comment.
 std::string without_words(const std::string& line) {
   static const std::regex quoted(R"re("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)')re");
   const std::string code = std::regex_replace(line, quoted, "");
@@ -248,7 +248,7 @@ void read_calls(const fs::path& root, const File& file, std::vector<std::string>
   }
 }
 
-/// Adds the mistakes in the page of a folder such as "sim/engine".
+/// Adds the mistakes in the README.md of a folder such as "sim/engine".
 void read_page(const fs::path& root, const std::string& folder, std::vector<std::string>& breaches) {
   static const std::regex file_name(R"re(`([\w./-]+\.(?:h|cuh|cpp|cu|md|yaml|sh))`)re");
   const std::string page = folder + "/README.md";

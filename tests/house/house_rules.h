@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of the house that a machine can check in the sources: which folder may include which, that no two folders
-// include each other, the SPDX line, that only model/math computes transcendental functions, and that every folder has
-// a page.
+// include each other, the SPDX line, one type per name, that only model/math computes transcendental functions, and
+// that every folder has a README.md.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace commfuse::house {
 /// Returns every breach of a rule for sources below `root`, in order of path, as `path:line: sentence`.
 std::vector<std::string> violations(const std::filesystem::path& root);
 
-/// Returns every breach of a rule for folders. Every folder below model, sim, validate, reports and bench that directly
-/// contains C++ or CUDA has a README.md, whose first line is `# ` and the folder's path from `root`. Sources, pages,
-/// YAML files and scripts that the page names between backquotes must exist: relative to `root` if the name has a
-/// slash, otherwise in the same folder. Globs and texts with a space are not names.
+/// Returns every breach of a rule for folders. Every folder below model, sim, validate, reports, python and bench that
+/// directly contains C++ or CUDA has a README.md, whose first line is `# ` and the folder's path from `root`. Sources,
+/// pages, YAML files and scripts that the README names between backquotes must exist: relative to `root` if the name
+/// has a slash, otherwise in the same folder. Globs and texts with a space are not names.
 std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 
 /// Returns the algorithms of std::ranges that model, sim, reports or page use and page/shim/libcxx14.h lacks, each

@@ -133,7 +133,7 @@ TEST(House, ASharedTypeHasAUniqueName) {
              begin +
                  "namespace {\nstruct Piece {\n};\n}  // namespace\nnamespace sim {\nclass Piece : X {\n"
                  "};\n}  // namespace sim\nclass Piece final : public X {\n};\n}  // namespace commfuse\n");
-  // Names of another library that are declared first do not hide what follows.
+  // Forward declarations of another library's types do not hide the types that follow.
   tree.write("sim/c.h",
              "// SPDX-License-Identifier: Apache-2.0\nnamespace CLI {\nclass App;\n}\n\nnamespace commfuse "
              "{\nstruct Piece {\n};\n}  // namespace commfuse\n");

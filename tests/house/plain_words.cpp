@@ -289,7 +289,8 @@ std::vector<std::string> comment_fragments(const fs::path& root) {
 
 namespace {
 
-/// Calls visit(path, number, code, begin) for every line of code; `begin` is its first character.
+/// Calls visit(path, number, code, begin) for every line of every source. `code` is the code of the whole source, and
+/// `begin` is the index of the line's first character.
 template <class Visit>
 void for_each_line(const fs::path& root, const Visit& visit) {
   for (const fs::path& folder : source_folders(root)) {

@@ -11,7 +11,7 @@
 
 namespace commfuse::laws {
 
-/// Identifies a series of draws: the seed, the setting's number, and the purpose.
+/// Identifies a series of draws: the seed, the setting's number and attempt, and the purpose.
 struct DrawKey {
   std::uint64_t seed = 0;
   std::uint32_t index = 0;

@@ -15,8 +15,8 @@ namespace commfuse::laws {
 struct Law {
   std::string_view name;
   std::string_view sentence;
-  /// Returns the setting to compare with; nothing if the law does not apply to this one. Null if the law checks
-  /// a single result.
+  /// Returns the setting to compare with; nothing if the law does not apply to this one. The pointer is null if the law
+  /// checks a single result.
   std::optional<Setting> (*changed)(const Setting&, Draws&);
   /// Returns the result in units of what the law allows: at most 1 if the law holds. Nothing if the law does not apply
   /// to these results.
@@ -27,7 +27,7 @@ std::span<const Law> all_laws();
 /// Returns null if there is no law of that name.
 const Law* find_law(std::string_view name);
 
-/// The engine shares rates in steps, so its times may differ by 1%.
+/// Where rates change at run time, the engine shares them in steps, so its times may differ by 1%.
 inline constexpr double engine_tolerance = 1.01;
 /// Results of whole models are milliseconds in doubles.
 inline constexpr double rounding_tolerance = 1.0 + 1e-12;
@@ -61,7 +61,7 @@ std::optional<double> must_not_shrink(const Outcome& before, const Outcome& afte
 // Graham's ("Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969), which real
 // machines show too. So "shorter ops never make a run longer" is not a law there. Faster links must still hold to 1%.
 
-/// Returns the factor only if no op shares rates with ops that it happens to meet.
+/// Returns the factor of a measure that must not grow; nothing under dynamic interference.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_at_fixed_rates(const Outcome& before, const Outcome& after) {
   return before.meets_others || after.meets_others ? std::nullopt : must_not_grow<measure>(before, after);

@@ -51,7 +51,7 @@ TEST_F(Laws, HoldOnIndependentDraws) {
   }
 }
 
-// Disabled, so that nobody corrects its findings one by one. README.md explains why.
+// Skipped by default, so that nobody corrects its findings one by one. README.md explains why.
 TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
   if (std::getenv("COMMFUSE_LAWS_HELD_BACK") == nullptr) {
     GTEST_SKIP() << "held back; set COMMFUSE_LAWS_HELD_BACK to run it";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The held-out generator. One point of a Richtmyer sequence determines a whole setting: axis a of number k is the
 // fraction of offset + k sqrt(prime a), in 64-bit arithmetic, so that any run of numbers is spread evenly over each
-// axis and over each pair of them. Its values are ones that the other generator does not draw.
+// axis and over each pair of them. Many of its values are ones that the other generator does not draw.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -40,7 +40,7 @@ struct LawTally {
 
 struct Coverage {
   std::size_t settings = 0;
-  std::size_t given_up = 0;  ///< Numbers whose settings cannot be run.
+  std::size_t given_up = 0;  ///< Numbers for which no attempt gave a setting that can be run.
   std::set<std::string> machines, models, scopes, strategies;
   std::set<std::string> places;  ///< Machine, scope and strategy together.
 };
@@ -48,7 +48,7 @@ struct Coverage {
 struct Report {
   Coverage coverage;
   std::vector<LawTally> tallies;      ///< By law.
-  std::vector<Violation> violations;  ///< Minimized; those without a known cause.
+  std::vector<Violation> violations;  ///< Without a known cause; minimized and distinct, from at most 25 per law.
 };
 
 /// Tries all laws on the settings of a trial.

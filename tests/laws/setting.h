@@ -20,7 +20,7 @@ struct Edit {
 };
 
 struct Setting {
-  /// Values by key of run_fields(), if they are not the default.
+  /// Values that differ from the default, by key of run_fields().
   std::map<std::string, std::string, std::less<>> choices;
   std::vector<Edit> edits;
 
@@ -39,6 +39,7 @@ bool is_whole_model(const Setting& setting);
 /// True if the machine has several nodes.
 bool is_cluster(const Setting& setting);
 
+/// Returns the settings of the run. Uncertainty is off unless the setting chooses it.
 Settings settings_of(const Setting& setting);
 
 /// Returns "commfuse-sim run --scope mlp --ranks 4", followed by the changes to the machine as a comment.

@@ -103,7 +103,8 @@ class LoadsOfRun {
   Loads loads_;
 };
 
-/// Returns the rate into a GPU, which equals the rate out of it, because NICs are attached to the GPU or to its bridge.
+/// Returns the rate into a GPU over all its edges. The rate out of it is equal, because an edge has one rate for both
+/// directions.
 double port_rate(const Topology& topology, std::size_t gpu) {
   double rate = 0.0;
   for (const Edge& edge : topology.edges) {
