@@ -27,7 +27,7 @@ done
 commfuse-validate run --executor cpu --model llama-3.1-8b --ranks 2 --seq 8K --strategy serial,sliced,commfuse \
   --iterations 9 --spans --out record.json >/dev/null
 
-# Measurements as nccl-tests would print them for an invented machine: latency and rate, varied by 6%.
+# Prints measured times of an invented machine: latency and rate, varied by up to 6%.
 made_up() {
   awk -v latency="$1" -v rate="$2" 'BEGIN {
     for (ranks = 2; ranks <= 8; ranks *= 2) for (bytes = 1024; bytes <= 2 ^ 30; bytes *= 2) {

@@ -37,7 +37,7 @@ inline bool has_mpi() {
 
 /// Runs a command under mpirun, and sends `signal` to process `target` as soon as all processes are working.
 inline Outcome run_and_disturb(int processes, const std::string& command, int target, int signal) {
-  // Each process first writes its number and its process id to a known file.
+  // Each process first writes its process id to a file that is named after its number.
   const std::string notes = std::filesystem::temp_directory_path() / ("commfuse-mpi-" + std::to_string(getpid()));
   const auto note = [&](int process) { return notes + "." + std::to_string(process); };
   Outcome outcome;
@@ -46,7 +46,8 @@ inline Outcome run_and_disturb(int processes, const std::string& command, int ta
         run_program(mpirun(processes) + "sh -c 'echo $$ > " + notes + ".new.$OMPI_COMM_WORLD_RANK && mv " + notes +
                     ".new.$OMPI_COMM_WORLD_RANK " + notes + ".$OMPI_COMM_WORLD_RANK && exec " + command + "'");
   });
-  // /proc shows, in ticks of 10 ms, that MPI has started and a schedule is running.
+  // A process that has used 0.5 s of CPU time, which /proc counts in ticks of 10 ms, has started MPI and is running a
+  // schedule.
   const auto is_at_work = [](pid_t process) {
     const std::string stat = contents_of("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name = stat.rfind(')');

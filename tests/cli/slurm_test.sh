@@ -3,8 +3,8 @@
 # Tests, under a Slurm of one node that this script starts and stops:
 # - the example of docs/sweeps.md as written there: an array of shards, then a merge that waits for it. The result
 #   equals that of one process, byte for byte.
-# - one of these tasks, killed while it works and requeued: it continues from its stored points, and the merge writes
-#   the same bytes.
+# - a task of a longer sweep, killed while it works and requeued: it continues from its stored points, and the merge
+#   writes the bytes of one process.
 # - docs/examples/nodes: its script is the Prolog of every job and accepts jobs; its batch script checks the node;
 #   and when a port of the node's planted /sys goes down, the Prolog drains the node and names the bad check.
 #   slurm_test.sh BIN_FOLDER SOURCE_FOLDER

@@ -33,7 +33,7 @@ TEST(ValidateCalibrate, MeasuresNothingForAnUnwritableFile) {
 
 TEST(ValidateBench, APathThatCannotBeWrittenIsRefusedBeforeMeasuring) {
   const OwnFolder folder;
-  // The second mistake of each command is found when the measurement begins.
+  // Each command's other mistake would be found only when the measurement begins.
   const std::string refused = " cannot be written: folder nowhere does not exist; create it or choose another path\n";
   EXPECT_EQ(refusal("bench --dtype fp8 --out nowhere/b.json"), "nowhere/b.json" + refused);
   EXPECT_EQ(refusal("links --collectives many --out nowhere/l.json"), "nowhere/l.json" + refused);

@@ -246,7 +246,7 @@ TEST_F(FirstRunByFakes, OneGpuLeavesOutTheStageOfSeveral) {
   EXPECT_TRUE(prints(outcome, "budget 180 s: there is one GPU, and this stage needs several\n")) << outcome.err;
 }
 
-/// nvidia-smi as a fake that logs a line and waits.
+/// A fake nvidia-smi logs a line and waits.
 TEST_F(FirstRunByFakes, ClocksAreLoggedUntilTheCallEnds) {
   program(
       "nvidia-smi",

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Records the answers of commfuse-sim, one file per command, so that builds before and after a change can be compared:
-# the answers to commands.txt, the digests of all schedules of two to eight ranks, a store as rows, and the contents of
-# every shipped file.
+# the answers to commands.txt, the digests of all schedules on 2, 4 and 8 ranks, a store as rows, and the answers for
+# shipped files.
 #   usage: record.sh PROGRAM FOLDER     then: diff -r FOLDER_BEFORE FOLDER_AFTER
 set -euo pipefail
 program=$(realpath "$1")
@@ -14,7 +14,7 @@ export COMMFUSE_CONFIG_DIR=configs
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# record NAME WORD...: records the answer and the exit status, with the scratch folder's name removed.
+# record NAME WORD...: records the answer and the exit status, with OUT in place of the scratch folder's name.
 record() {
   local name=$1 status=0
   shift

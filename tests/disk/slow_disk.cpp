@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library to preload: every write and sync takes SLOW_DISK_US microseconds, as on a network file system. After
+// A library to preload: every write and sync takes SLOW_DISK_US microseconds longer, as on a network file system. After
 // SLOW_DISK_FAILS_AFTER syncs have succeeded, the next sync and everything after it fail, as when the server
 // disappears.
 #include <dlfcn.h>

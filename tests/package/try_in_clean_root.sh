@@ -62,7 +62,7 @@ done
 (cd "$work" &&
   "$tree/build/release/bin/commfuse-sim" sweep sweep.yaml --out expected/sweep -j 1 --progress none >/dev/null)
 
-# answers_in SUITE FOLDER: answers of the programs in a folder of the root.
+# answers_in SUITE FOLDER: compares the answers of the programs in a folder of the root with those of this build.
 answers_in() {
   local root=$work/$1 i
   for i in "${!questions[@]}"; do

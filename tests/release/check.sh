@@ -92,8 +92,8 @@ files_are_recorded() {
     print_and_fail "$folder was recorded from a changed tree; record it again"
 }
 
-# Removing a schema, such as result/1 when result/2 is added, needs a new major version, or a new minor version before
-# 1.0.
+# A removed schema, such as result/1 when result/2 is added, must be named in the changelog. Removing one also needs a
+# new major version, or a new minor version before 1.0; this is not checked.
 schemas_are_kept() {
   needs_build || return
   local last schema now gone=()

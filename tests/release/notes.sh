@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# usage: notes.sh VERSION [TREE]: prints the section of a version in CHANGELOG.md, without its heading. Fails if it is
-# empty.
+# usage: notes.sh VERSION [TREE]: prints the section of a version in CHANGELOG.md, without its heading. Fails if the
+# section is missing or empty.
 set -euo pipefail
 tree=${2:-$(dirname "${BASH_SOURCE[0]}")/../..}
 awk -v version="$1" '

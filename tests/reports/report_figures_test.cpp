@@ -613,7 +613,8 @@ TEST(Terminal, EachRowOfALargeMapHasItsLine) {
 
 TEST(Terminal, TiesWithoutTextAreShadedAsTies) {
   std::vector<ResultRow> rows;
-  for (std::int64_t i = 1; i <= 18; ++i) {  // Two columns of a cell hold no text; only the first six save enough.
+  for (std::int64_t i = 1; i <= 18;
+       ++i) {  // A cell of two columns holds no text; only the first six points save enough.
     rows.push_back(row("serial", 2, 1024 * i, 1000us));
     rows.push_back(row("commfuse", 2, 1024 * i, i <= 6 ? 800us : 990us));
   }

@@ -260,9 +260,9 @@ inline bool runs_to_completion(const Program& program) {
   return matching.problems.empty() && findings.empty();
 }
 
-/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and about 20 ops at most: exchanges with any
-/// shift and protocol, in which predicates may omit either half, credits, collectives, compute ops and waits. match()
-/// finds no problem and nothing deadlocks. About half of the programs are uniform.
+/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and seldom more than 20 ops: exchanges with
+/// any shift and protocol, in which predicates may omit either half, credits, collectives, compute ops and waits.
+/// match() finds no problem and nothing deadlocks. About half of the programs are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();

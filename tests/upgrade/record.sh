@@ -16,7 +16,7 @@ export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs COLUMNS=80
 
 note() { printf '%s\t%s\t%s\t%s\n' "$@" >>commands.tsv; }
 
-# wrote CODE FILE COMMAND...: writes the output of the command to FILE.
+# wrote CODE FILE COMMAND: writes the output of the command to FILE.
 wrote() {
   local code=0
   mkdir -p "$(dirname "$2")"

@@ -21,7 +21,7 @@
 
 namespace commfuse::validate::test {
 
-/// True if the program can be lowered in spite of its findings.
+/// True if the program can be lowered in spite of its first finding.
 inline bool can_run(const CheckReport& report) {
   const FindingKind kind = report.findings.front().kind;
   return kind == FindingKind::deadlock || kind == FindingKind::hazard || kind == FindingKind::contents;
@@ -96,8 +96,8 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
   }
 }
 
-/// Expects that more than `least` mistakes of each kind were planted, that all mistakes that are wrong in every order
-/// were caught, and that at least half of the mistakes that are wrong only in some orders were caught.
+/// Expects that more than `least` mistakes of each kind except `other` were planted, that all mistakes that are wrong
+/// in every order were caught, and that at least half of the mistakes that are wrong only in some orders were caught.
 inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
   const auto count_of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
   for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {

@@ -938,8 +938,8 @@ TEST_F(Calibrate, OneAttentionCallAndOneKernelAreEnough) {
   EXPECT_EQ(*fitted.attention_fit.range(FitSize::seq), (SeenRange{8192, 8192}));
 }
 
-// Copies show a memory half as fast as the base's. The attention call takes as long as that explains, so the file that
-// has both must predict its time.
+// Copies show a memory half as fast as the base's, and the time of the attention call follows from this memory. So the
+// file that is fitted to both must predict that time.
 TEST_F(Calibrate, CallsAreFittedOnTheMemoryThatCopiesHaveMeasured) {
   Accelerator truth = base().accelerator;
   truth.hbm_bandwidth.value.value *= 0.5;

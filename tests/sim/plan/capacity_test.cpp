@@ -351,7 +351,7 @@ TEST_F(CapacityTest, AnImpossibleCountNamesTheNearestThatFit) {
   // Weights, gradients and moments of 70B take 18 bytes x 70.6B = 1.27 TB, more than 16 times 72 GB.
   const std::string few = message("24", "model: llama-3.1-70b, seq: 4K, batch: 128");
   EXPECT_TRUE(few.ends_with("; choose 32, or a batch that more degrees divide")) << few;
-  // A count that some layout divides, but not with the fixed degrees: a result, with the same advice.
+  // A count that some layout divides, but none with the fixed degrees, gives a result with the same advice.
   EXPECT_EQ(
       reason("", "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: 24}\n",
              "model: llama-3.1-8b, seq: 4K, batch: 128, parallel: {context: 3}"),

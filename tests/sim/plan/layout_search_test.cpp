@@ -143,7 +143,7 @@ TEST_F(LayoutSearchTest, SkipsLayoutsThatAStrategyCannotSplit) {
   const Machine cluster = machine(8);
   StructureCache structures;
   LayoutTerms search_terms = terms();
-  search_terms.base.seq = 3000;  // 3000 tokens divide into 8 shards, but not into 16 slices of them.
+  search_terms.base.seq = 3000;  // 3000 tokens divide into 8 shards, but not into 16 slices.
   LayoutSearch search(model, cluster, structures, search_terms);
   const std::optional<FoundLayout> sliced = search.fastest(8, {&sliced_strategy});
   ASSERT_TRUE(sliced);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One transfer takes longer than the others; the tests check how much later the run ends. docs/decisions/0013 derives
-// the sums. GEMMs take c, transfers p <= c, and adds no time. Every remaining step recovers c - p if nothing is idle.
-// N: ranks.
+// the sums. GEMMs take c, transfers take p <= c, and adds take no time. Every remaining step recovers c - p if nothing
+// is idle. N: ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>

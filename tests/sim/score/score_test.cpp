@@ -844,7 +844,8 @@ TEST(Score, TheFirstOfTwoNumbersSaysWhetherARecipeShardsWeights) {
   EXPECT_EQ(scored("yes").faults[0].reason, "fsdp is 'yes', which is not a whole number from 0 to 32768");
 }
 
-// 70B in fp8 on 64 GB300 needs 343 GB of 288 GB with the activations of all layers; the recipe offloads those of 20.
+// 70B in fp8 on 64 GB300 needs 343 GB per GPU with the activations of all layers, and a GPU has 288 GB; the recipe
+// offloads the activations of 20 layers.
 TEST(Score, RecipesThatOffloadActivationsShowNoMemoryFact) {
   const auto scored = [](std::string_view precision) {
     return score_text(fmt::format("model,system,precision,gpus,gbs,mbs,seq_len,fsdp,tp,pp,cp,vp,ep,tokens_s_gpu\n"

@@ -49,8 +49,9 @@ class ContextTest : public ::testing::Test {
     return memory_bound_time(machine_.accelerator, Bytes{bytes}, machine_.accelerator.sms) +
            machine_.accelerator.stream_gap.value;
   }
-  /// Returns the time of a block of attention: 8192 queries per head and this many keys. The first step masks half of
-  /// the scores of all keys; later steps have half of the keys and no mask, whose edge takes time of its own.
+  /// Returns the time of a block of attention: 8192 queries per head and this many keys. The first step has
+  /// all keys and masks half of the scores, and the edge of the mask takes additional time; later steps have half of
+  /// the keys and no mask.
   [[nodiscard]] Duration block(std::int64_t keys, int sms) const {
     const AttentionSize size{.batch = 1,
                              .seq = 8192,

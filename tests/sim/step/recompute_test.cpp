@@ -119,7 +119,7 @@ TEST_F(RecomputeTest, RunsEverySecondGemmAndWhatLiesBetweenAgain) {
   EXPECT_EQ(added(gated_model, {.seq = tokens}), together({activation}));
 }
 
-/// Gradients of weights gather the inputs of their GEMMs again without recomputation, too.
+/// Even without recomputation, gradients of weights gather the inputs of their GEMMs again.
 TEST_F(RecomputeTest, TensorRanksRunTheirShareOfGemmsAgainWithoutCollectives) {
   const std::int64_t tokens = 1024;
   const TrainingPlan plan{.tensor = 2, .sequence_parallel = true, .seq = tokens};

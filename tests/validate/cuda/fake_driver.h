@@ -67,8 +67,8 @@ class FakeCluster {
   [[nodiscard]] FakeDriver& device(int which) { return *devices_[static_cast<std::size_t>(which)]; }
   [[nodiscard]] int devices() const { return static_cast<int>(devices_.size()); }
   [[nodiscard]] const FakeOptions& options() const { return options_; }
-  /// Does work until the device has none left. Returns false if all devices with work wait and none can continue, or if
-  /// nothing happens for `patience`.
+  /// Does work until the device has none left. Returns false if all devices wait with work left and none can
+  /// continue, or if nothing happens for `patience`.
   [[nodiscard]] bool finish(const FakeDriver& device, Duration patience);
   /// Returns the members of a rank's communicator: all ranks that named the same colour at the same split.
   [[nodiscard]] std::vector<std::size_t> members(std::size_t communicator, std::size_t rank);

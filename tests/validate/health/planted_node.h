@@ -44,7 +44,7 @@ class PlantedNode {
     write("sys/module/nvidia/version", version);
     write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  " + version);
   }
-  /// Plants a function in the folder `place` below sys/devices.
+  /// Plants a PCI function in the folder `place` below sys/devices.
   void plant_function(const std::string& place, const std::string& code, const std::string& vendor) const {
     const std::string folder = "sys/devices/" + place;
     write(folder + "/class", code);
