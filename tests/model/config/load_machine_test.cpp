@@ -477,7 +477,7 @@ std::string ring_of_rate(const std::string& rate) {
          ", issue_cost: {value: 5 us" + prior + "}";
 }
 
-/// Without these mistakes the programs would abort, because their results would be faster than the NICs.
+/// If such files were accepted, the programs would abort, because their results would be faster than the NICs.
 TEST_F(LoadMachineTest, GroupsAreNoFasterThanTheirNics) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const auto mistake_of = [&](const std::string& groups) {
@@ -512,7 +512,8 @@ TEST_F(LoadMachineTest, AllToAllsOverNodesSendHalfTheirDataThroughNics) {
                          "GPUs send 93.75 GB/s; lower it, or correct the rate of the wires"),
             std::string::npos)
       << message;
-  // Each GPU has a NIC of 50 GB/s to itself, in every group. All that a single GPU of a node sends passes it.
+  // Each GPU has a NIC of 50 GB/s to itself, in every group. All data that a single GPU of a node sends
+  // passes through it.
   const Machine slow = load_machine(changed(cluster, "\n    tree:", with_rate("45 GB/s")));
   EXPECT_EQ(collective_across(slow, 1).all_to_all->large.rate.value, BytesPerSecond{45e9});
   const Machine fast = load_machine(changed(cluster, "\n    tree:", with_rate("93 GB/s")));

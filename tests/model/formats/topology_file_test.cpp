@@ -54,7 +54,7 @@ TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
   EXPECT_EQ(topology.gpus, 8);
   for (int gpu = 1; gpu < 8; ++gpu) {
     const Route route = *route_between(topology, 0, gpu);
-    // The route is the same where a PCIe switch would need no more hops.
+    // The route crosses the NVSwitches, vertex 8, even where a route over a PCIe switch has no more hops.
     EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));
     EXPECT_EQ(route.rate, BytesPerSecond{450e9});  // 18 NVLinks of 25 GB/s
   }

@@ -132,7 +132,7 @@ TEST_F(CapacityTest, AMeasuredStepCorrectsNoStepBelowTheDensePeak) {
   for (const CapacityRun& run : limited.kinds[0].runs) {
     EXPECT_EQ(run.mfu.value, 1.0) << run.gpus;
   }
-  // Every what-if has the GPUs and the batch of the answer, and so its limit.
+  // Every what-if has the GPUs and the batch of the answer, so the same dense peak limits its step.
   const double least = limited.best_kind()->best()->step_s.value;
   for (const WhatIf& what_if : limited.what_ifs) {
     EXPECT_GE(what_if.step_s, (1.0 - 1e-9) * least) << what_if.change;

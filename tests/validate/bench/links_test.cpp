@@ -170,7 +170,7 @@ TEST(Links, EachOfManyRanksHasALine) {
   EXPECT_NE(table.find("\n     4      10.49      10.49   11 to 4: 6.99!\n"), std::string::npos) << table;
 }
 
-// Ten columns of rates from 100 GB/s would be 84 columns wide.
+// A table of ten columns with rates of at least 100 GB/s would be 84 characters wide.
 TEST(Links, ATooWideMatrixIsPrintedByRank) {
   auto fast = transfers(10, [](auto /*from*/, auto /*to*/) { return 100us; });
   EXPECT_NE(to_table(findings_in(fast, {}, 0.2), 10, 0.2).find("from (down) to (right)"), std::string::npos);

@@ -25,7 +25,7 @@ using test::operation_named;
 using test::points_of;
 using test::shared;
 
-/// True for the few schedules that differ only in their form and in the lane of adds.
+/// True if only slices, form, dtype and the lane of adds differ from their defaults.
 bool plainest(const StrategyOptions& options) {
   StrategyOptions plain{.slices = options.slices, .form = options.form, .dtype = options.dtype};
   plain.add_lane = options.add_lane;
@@ -229,7 +229,7 @@ TEST(Verify, UnwrittenElementsHaveInfiniteErrors) {
 
 TEST(Verify, ComparingNothingIsNotRight) { EXPECT_FALSE(Tally{}.ok()); }
 
-/// True if the program can be lowered in spite of its findings.
+/// True if the program has no findings, or can be lowered in spite of the first one.
 bool can_run(const CheckReport& report) {
   return report.ok() || report.findings.front().kind == FindingKind::deadlock ||
          report.findings.front().kind == FindingKind::hazard || report.findings.front().kind == FindingKind::contents;
