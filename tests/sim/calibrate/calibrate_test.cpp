@@ -87,8 +87,8 @@ double deviation(const Parameter<T>& fitted, const Parameter<T>& truth, double m
 }
 
 TEST_F(Calibrate, RecoversASyntheticMachineFromOutputOfNcclTests) {
-  // The true machine has a lower rate and higher latencies than the base in every parameter that determines large
-  // messages. The fit does not know by how much.
+  // The true machine has a lower rate and higher latencies than the base, for small and for large messages. The fit
+  // does not know by how much.
   CollectiveParameters truth = base().link.collective;
   truth.rate.value.value *= 0.8;
   truth.base_latency.value = truth.base_latency.value * 5 / 4;
@@ -697,7 +697,7 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
   return {.op = std::move(op), .dtype = "bf16", .bytes = bytes, .ranks = 2, .samples = {time}};
 }
 
-/// Returns the record that `commfuse-validate bench` would write on a hypothetical machine: a faster version of the
+/// Returns the record that `commfuse-validate bench` would write on the hypothetical machine `truth`, a variant of the
 /// base `cpu`.
 RunRecord record_of(const Machine& truth) {
   Noise noise;

@@ -214,8 +214,8 @@ TEST_F(CapacityTest, TheConfidenceIsThatOfMeetingBothLimits) {
   const std::string gpus =
       "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, count: 64, price_error: 0.3}\n";
   const CapacityRun run = *plan("", gpus).best_kind()->best();
-  // The ends of an interval lie 1.645 standard errors from its value, so 84% of the draws stay within each limit. Cost
-  // also depends on the price, so fewer than 80% stay within both.
+  // The ends of an interval lie 1.645 standard errors from its value. Each limit lies one standard error above the
+  // value, so 84% of the draws stay within it. Cost also depends on the price, so fewer than 80% stay within both.
   const auto one_error_above = [](const Interval& interval) {
     return interval.value * std::pow(interval.high / interval.value, 1.0 / 1.645);
   };
@@ -287,7 +287,7 @@ TEST_F(CapacityTest, TheGpusThatMeetADeadlineDoNotDependOnTheAvailableOnes) {
   for (const char* few : {"16", "24", "40"}) {
     EXPECT_EQ(with_available(few).gpus_for_deadline, first->gpus) << few;
   }
-  EXPECT_FALSE(with_available("1").gpus_for_deadline);  // More than eight times as many are not tried.
+  EXPECT_FALSE(with_available("1").gpus_for_deadline);  // More than eight times the available GPUs are not tried.
 }
 
 TEST_F(CapacityTest, AnExactCountHasOneRunWithItsBestLayout) {

@@ -658,7 +658,7 @@ TEST_F(StepTest, GradientsOfExpertsAreSummedByTheRanksWithCopies) {
   const StepPrediction step = predict(model, plan);
   const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
   EXPECT_EQ(step.parts.gradients, group_of(machine_, {1, 8}).all_reduce(Bytes{2 * others}));
-  plan.expert = 2;  // Every second rank has a copy, so there are four copies of each expert.
+  plan.expert = 2;  // Every second rank has the same experts, so each expert has four copies.
   const StepPrediction halves = predict(model, plan);
   const Bytes experts{2 * experts_on_gpu(model, plan, 0)};
   EXPECT_EQ(halves.parts.gradients,
@@ -802,7 +802,7 @@ TEST_F(StepTest, LatentAttentionTakesAboutAsLongAsPlainForEqualFlops) {
   latent.latent = LatentAttention{.query_rank = 512, .key_value_rank = 448, .position_dim = 64, .value_dim = 128};
   const auto weights = [](const Transformer& model) { return parameters_of(model).layers; };
   Transformer plain = small;
-  plain.head_dim = 160;  // This is the mean width of its queries and values.
+  plain.head_dim = 160;  // The mean width of the queries and values of `latent`.
   plain.ffn = (small.ffn + (weights(latent) - weights(plain)) / (2 * small.layers * small.hidden)) / 64 * 64;
   ASSERT_NEAR(static_cast<double>(weights(plain)) / static_cast<double>(weights(latent)), 1.0, 0.01);
   for (const std::int64_t tensor : {1, 4}) {

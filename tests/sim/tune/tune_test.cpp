@@ -47,7 +47,7 @@ TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
   // Tensor: one micro-batch of 2, or two of 1. Pipeline: 1 chunk per stage with either choice; 2, 4 or 5 chunks only
   // with two micro-batches, because interleaving needs a multiple of the stages: 2 + 1 + 1 + 1. Ten chunks in all are
   // eight layers, the embedding and the loss. Context: either choice, times ZeRO 1 or 3. Data: one sequence per rank,
-  // times ZeRO 1 or 3. Each of these with and without recomputation.
+  // times ZeRO 1 or 3. Each of these plans exists with and without recomputation.
   std::size_t tensor = 0;
   std::size_t pipeline = 0;
   std::size_t context = 0;
@@ -452,7 +452,7 @@ TEST_F(TuneTest, CuttingAGemmMakesItNoFaster) {
   EXPECT_LE(tuning.bound.time, tuning.best.front().step.time);
 }
 
-/// Returns jitter in which one op in 3000 stalls for 300 us and more, and nothing else varies.
+/// Returns jitter in which three ops in 10,000 stall for 300 us or more, and nothing else varies.
 MonteCarloOptions rare_stalls() {
   Jitter jitter;
   jitter.stall_probability.value = 3e-4;
@@ -560,7 +560,8 @@ TEST_F(TuneTest, PruningSchedulesKeepsTheWinners) {
   std::size_t simulated_schedules = 0;
   for (const Strategy* strategy : strategies_for_steps()) {
     for (const StrategyOptions& schedule : schedules_to_try(*strategy, kinds_of(site.scope), site.ranks)) {
-      // `sampled()` prices sites inside a step: no launch costs, and the sustained clock. The points must match that.
+      // `sampled()` prices sites inside a step, without launch costs and at the sustained clock. The points must match
+      // that.
       Point point{.model = model_, .machine = machine_, .scope = site.scope, .ranks = site.ranks, .seq = site.tokens};
       point.machine.accelerator.launch_cost.value = point.machine.accelerator.event_cost.value = Duration::zero();
       point.machine.link.peer.issue_cost.value = point.machine.link.collective.issue_cost.value = Duration::zero();

@@ -154,7 +154,7 @@ void FakeCluster::run() {
   }
 }
 
-/// Advances one stream of one device that can advance.
+/// Runs the first op of a random stream whose first op is ready. Returns false if there is none.
 bool FakeCluster::step() {
   std::vector<std::pair<std::size_t, std::size_t>> ready;
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) {

@@ -3,7 +3,8 @@
 // allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or compute wrongly without an error,
 // throws here: memory requests under a closed gate, and anything loaded or connected on first use, such as kernels of
 // cuBLASLt and NCCL's channels, behind a gate or in a capture. NCCL's sums are rounded to the dtype of the wire at
-// every hop, and every rank adds in its own order. Multiprocessors come in groups of eight, by default 132 in total.
+// every hop, and each rank's part of a reduce-scatter is added in another order. Multiprocessors come in groups of
+// eight, by default 132 in total.
 #pragma once
 
 #include <chrono>
