@@ -51,7 +51,7 @@ TEST(ExpertLayer, BalancedLoadsUseTheExpertsInTurn) {
   EXPECT_EQ(load(512, 2).tiles, 8.0);
 }
 
-// The values of draws from the same power law are means of 100 draws.
+// The expected values are means of 100 draws from the same power law.
 TEST(ExpertLayer, UnevenLoadsFollowAPowerLaw) {
   const auto load = [](std::int64_t tokens, std::int64_t ep) {
     return expert_load({.tokens = tokens, .active = 8, .experts = 128, .ep = ep, .exponent = 1.2});
