@@ -25,7 +25,8 @@ Listing listed_models();
 /// Lists the models of all files below a folder whose names end in config.json, as listed_models() does; skips configs
 /// of tokenizers, adapters and the like. Throws ConfigError if there is no such file, or if one has no model.
 Listing listed_models_in(const std::string& folder);
-/// Lists name, GPUs, dense bf16 TFLOP/s, memory and link rates, either of clusters or of nodes.
+/// Lists name, GPUs, dense bf16 TFLOP/s, memory size, HBM rate and link rates: of clusters if `clusters`, else of
+/// nodes.
 Listing listed_machines(Catalogue catalogue, bool clusters);
 Listing listed_strategies();
 /// Lists name, realized strategy, transport, generations of GPUs with measurements, and summary.

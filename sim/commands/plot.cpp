@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim plot: writes one figure of a report to a file, or draws it in the terminal.
+// commfuse-sim plot: draws one figure of results to a file or the terminal, or lists the figures.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -55,7 +55,7 @@ std::string left_out_in_words(const std::vector<std::string>& clauses) {
                             "  commfuse-sim results RESULTS --where EXPRESSION -o jsonl | commfuse-sim plot -\n";
 }
 
-/// Returns the figure named `name`. An empty name means the only figure.
+/// Returns the figure named `name`. Throws ConfigError for an unknown name.
 const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
   const auto match =
       std::find_if(figures.begin(), figures.end(), [&](const Figure& candidate) { return candidate.id == name; });

@@ -7,8 +7,8 @@
 
 namespace commfuse::sim {
 
-/// Returns the PNG at twice the size of the SVG. Throws HardwareAbsent if rsvg-convert is not installed, and
-/// std::runtime_error if it fails.
+/// Returns the PNG at twice the size of the SVG. Throws HardwareAbsent if rsvg-convert is not installed,
+/// ConfigError without a folder for temporary files, and std::runtime_error if the conversion fails.
 std::string png_of(std::string_view svg);
 
 }  // namespace commfuse::sim

@@ -15,8 +15,8 @@ namespace commfuse::sim {
 struct ReadRows {
   RowTable rows;                  // Rows of layers, in the order of the file.
   std::vector<StepRow> models{};  // Rows of whole models, in the order of the file.
-  std::string title{};            // Title of the sweep; for other files, the file name.
-  std::string command{};          // The command that reproduces these results.
+  std::string title{};    // Title of the sweep or file name; "Results" for stdin, and for a sweep without a title.
+  std::string command{};  // The command that reproduces these results.
 };
 
 /// Reads the folder of a sweep, its store, or JSON or JSON Lines of `run` and `sweep`; for "-", reads JSON or JSON

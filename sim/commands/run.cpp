@@ -86,8 +86,8 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
-/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. All slow points
-/// are checked before the first point is simulated. Notes the strategies that are left out.
+/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. Unless the
+/// points are quick, checks all of them before it simulates the first. Notes the strategies that are left out.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);

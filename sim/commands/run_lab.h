@@ -15,7 +15,7 @@ bool is_lab(const std::string& path);
 
 /// Simulates a lab workload and returns the result. Uses the settings ranks, evaluator, symmetry, jitter, samples, seed
 /// and faults; notes other environment variables. Throws ConfigError if --set, --config or a flag sets any other
-/// setting, and for formats other than table and json.
+/// setting of a point, for --axis, and for formats other than table and json.
 Answer run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format,
                     Caller& caller);
 

@@ -134,7 +134,7 @@ std::vector<std::string> nodes_meant(const std::vector<std::string>& lists) {
   return nodes;
 }
 
-/// Returns the tables with rows of the hardware that the user named; without --hardware, all tables.
+/// Returns the tables with scored or faulty rows if the user named hardware; without --hardware, all tables.
 Scores of_hardware(const ScoreRequest& request, Scores scores) {
   if (!request.hardware.empty()) {
     std::erase_if(scores, [](const TableScore& score) { return score.scored == 0 && score.fault_count == 0; });

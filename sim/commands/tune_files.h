@@ -15,10 +15,11 @@ namespace commfuse::sim {
 /// Name of the file for Megatron-LM's --tp-comm-overlap-cfg.
 inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yaml";
 
-/// Returns names and contents of the files: `plan.yaml`, a training step for `commfuse-sim run`; `site-<scope>.yaml`,
-/// one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; and, unless its methods would
-/// save no time, the overlap_config_file, limited to what Transformer Engine supports. `settings` are the settings that
-/// the user chose. Requires a plan that fits. Throws ConfigError if a site has no such schedule.
+/// Returns names and contents of the files: `plan.yaml`, a training step for `commfuse-sim run`; `site-<name>.yaml` for
+/// each site, one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `model-<name>.yaml`
+/// for each site whose shape differs from the model's MLP; and, unless its methods would save no time, the
+/// overlap_config_file, limited to what Transformer Engine supports. `settings` are the settings that the user chose.
+/// Requires a plan that fits. Throws ConfigError if a site has no such schedule.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);
 

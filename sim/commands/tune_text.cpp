@@ -164,7 +164,8 @@ std::string fastest_baseline(const TuneHeading& heading, const Tuning& tuning) {
                      less < 0.0 ? "more" : "less");
 }
 
-/// Returns a sentence with the time of the first plan if its sites had no collectives; empty if they have none.
+/// Returns a sentence with the time of the first plan if the collectives of its sites took no time; empty if its sites
+/// have none.
 std::string lower_bound(const Tuning& tuning) {
   const TunedPlan& best = tuning.best.front();
   if (!frees_collectives(best.plan)) {

@@ -10,7 +10,7 @@ namespace commfuse::sim {
 
 std::string verdict_score_table(const expect::VerdictScore& score);
 std::string verdict_score_json(const expect::VerdictScore& score);
-/// Returns the last section of docs/accuracy.md.
+/// Returns the section "Verdicts" of docs/accuracy.md.
 std::string verdict_score_section(const expect::VerdictScore& score);
 
 }  // namespace commfuse::sim

@@ -55,7 +55,7 @@ std::size_t parameter_count_of(const std::string& text) {
 }
 
 /// Returns one row for each strategy or schedule, and notes the strategies that are left out. Throws ConfigError for
-/// the first other that cannot run.
+/// the first row that cannot run and is not left out.
 std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
   require_all_runnable({settings}, library);
   LeftOut left_out(names_strategies(settings));
