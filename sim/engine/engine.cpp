@@ -119,7 +119,7 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::half_end: end_half(slot); break;
     case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
-    case EventKind::wake: break;  // only if links share bandwidth
+    case EventKind::wake: break;  // run_fluid() handles it
   }
 }
 
@@ -204,9 +204,8 @@ void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   }
   if (exchange.receives) {
     const std::uint32_t source = source_of(slot, exchange);
-    if (source != slot &&
-        has_posted(source,
-                   matching.sender(state.rank, exchange.op))) {  // otherwise the send has already started this half
+    // If the rank exchanges with itself, its send has already started this half.
+    if (source != slot && has_posted(source, matching.sender(state.rank, exchange.op))) {
       start_half(source, slot);
     }
   }

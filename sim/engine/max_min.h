@@ -41,8 +41,7 @@ class MaxMin {
   struct Level {
     double rate = 0.0;
     std::int32_t link = 0;
-    std::int32_t flows =
-        0;  // flows that were not settled at that time; if this number has changed, the link has a later entry
+    std::int32_t flows = 0;  // unsettled flows at that time; if their number has changed, the link has a later entry
   };
   void list_members(std::span<const Flow> flows, std::span<const double> capacity);
   void push(std::int32_t link);

@@ -72,7 +72,7 @@ struct FileKind {
   Shape (*shape)();  ///< The keys of a file, without `schema`.
 };
 
-/// Returns all kinds except settings, run and sweep. A new kind needs a line in `kinds` in shape.cpp, and its shape.
+/// Returns all kinds except run, sweep and plan. A new kind needs a line in `kinds` in shape.cpp, and its shape.
 std::span<const FileKind> file_kinds();
 
 Shape model_shape();
