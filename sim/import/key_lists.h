@@ -23,9 +23,8 @@ struct Irrelevant {
 /// A key that changes work, memory or communication, but has no counterpart.
 struct Unsupported {
   std::string_view key;
-  std::string_view instead;  ///< The assumption made instead, for messages.
-  std::string_view
-      neutral{};  ///< Values that change nothing, separated by spaces, in addition to null, false and none.
+  std::string_view instead;    ///< The assumption made instead, for messages.
+  std::string_view neutral{};  ///< Space-separated values that change nothing, besides null, false and none.
 };
 
 /// The assumption that replaces a division of layers among pipeline stages in a file or on a command line.

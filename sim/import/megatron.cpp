@@ -290,7 +290,7 @@ bool overlaps_gradients(const Arguments& arguments) {
 constexpr auto context_exchange_types =
     std::to_array<std::string_view>({"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"});
 
-/// Reads how context ranks exchange keys and values; by default, all of `step.context` pass them around a ring. An
+/// Reads how context ranks exchange keys and values; by default, all context ranks pass them around a ring. An
 /// all-to-all makes them Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then those of its ring.
 void read_context_exchange(const Arguments& arguments, StepSettings& step, std::vector<std::string>& notes) {
   constexpr std::string_view flag = "--cp-comm-type";

@@ -30,7 +30,7 @@ struct Dialect {
   std::string noun;                                ///< "flags"
   std::string known_as;                            ///< "a flag of Megatron-LM"
   std::string (*spelling)(std::string_view flag);  ///< Spelling of a missing argument.
-  std::string overlap_flag{};            ///< Without it, gradients are reduced last; if empty, they always overlap.
+  std::string overlap_flag{};            ///< Without it, gradients overlap only under FSDP2; if empty, always.
   std::string framework{};               ///< Framework in configs/frameworks without --tp-comm-overlap.
   std::string framework_with_overlap{};  ///< Framework with --tp-comm-overlap.
   /// Returns a value with its variables expanded; nothing if a variable is unknown.

@@ -103,9 +103,10 @@ bool is_switched_off(const OverlapGemm& gemm, OverlapSwitches switches, Overlap&
   return false;
 }
 
-/// Returns the GEMMs of an overlap file, or without a file those of TransformerEngine, with their methods. Omits those
-/// that the switches turn off, and gradients of row-parallel weights with the method external, because only MXFP8 needs
-/// the second gather of that method; with other dtypes the gathered operand is at hand.
+/// Returns the GEMMs of an overlap file, or without a file those of TransformerEngine, with their methods. Omits GEMMs
+/// that the switches turn off; gradients of row-parallel weights with the method external, because only MXFP8 needs the
+/// second gather of that method, while other dtypes have the gathered operand at hand; and gradients of weights that
+/// the file lacks if the dgrad of their layer overlaps its own reduce-scatter.
 std::vector<OverlapGemm> overlap_gemms(YamlMap* root, OverlapSwitches switches, Overlap& overlap) {
   static const std::vector<OverlapKey> keys = load_overlap_keys("te");
   std::vector<OverlapGemm> gemms;

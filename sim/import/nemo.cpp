@@ -32,7 +32,7 @@ enum class Meaning : std::uint8_t {
   norm,       ///< the name of a norm
   groups,     ///< a number of query groups; also sets --group-query-attention
   fp8,        ///< a switch, set unless the value is null or false
-  precision,  ///< a precision with bf16, fp16, fp8 or fp32 in its name
+  precision,  ///< a precision such as "bf16-mixed", "16" or "32"
   optimizer   ///< the name of the optimizer; a distributed optimizer shards its state
 };
 

@@ -38,8 +38,7 @@ Variables assignments(const std::vector<ShellWord>& words);
 struct Reassigned {
   std::string name;
   std::vector<std::string> values;  ///< The first few distinct values, in order; the value of an array is its words.
-  bool holds_flags =
-      false;  ///< A value has flags; shell_words() returns the flags of all values, not only of the last.
+  bool holds_flags = false;  ///< A value has flags; shell_words() returns those of all values, not only of the last.
 };
 
 /// Returns the reassigned variables that the text uses, sorted by name. Ignores assignments that append to a variable
