@@ -34,8 +34,8 @@ std::string gain(const Errors& errors, const Errors& unpenalised, double ErrorSu
                                : "-";
 }
 
-/// Returns the errors of the model, the errors without a penalty, and the reductions, such as "2.6, 8.3 | 4.2, 32.0 |
-/// 39%, 74%".
+/// Returns the number of errors, the median and p90 of the errors with and without a penalty, and the reductions, such
+/// as "12 | 2.6, 8.3 | 4.2, 32.0 | 39%, 74%".
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& unpenalised) {
   const ErrorSummary with_penalty = summary_of(errors);
   const ErrorSummary without_penalty = summary_of(unpenalised);
@@ -300,8 +300,8 @@ constexpr std::string_view peers =
 }  // namespace
 
 std::string accuracy_page(Scores scores) {
-  // External tables contain most rows of the project's own tables, so the latter are omitted if external tables are
-  // scored. Overlapped kernels are an exception: some machines are in the project's tables only.
+  // External tables contain most rows of the project's own tables, so sections that join tables omit the latter if
+  // external tables are scored. Overlapped kernels are an exception: some machines are in the project's tables only.
   std::vector<TableScore> external;
   std::copy_if(scores.begin(), scores.end(), std::back_inserter(external),
                [](const TableScore& score) { return !score.brought_along; });

@@ -147,7 +147,7 @@ std::string costs_in_words(std::string_view held_back) {
   return names_in_words(costs);
 }
 
-/// Names the lowest time that a schedule could reach, and what limits the fastest implementation.
+/// Names the lowest time that a schedule could reach, and what limits the recommended implementation.
 std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {

@@ -20,7 +20,7 @@ namespace commfuse::reports {
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// Compares the implementations among the rows of one point with `baseline`: states whether their overlap pays, by how
-/// much and with what certainty, whether an implementation that overlaps nothing is faster than any other row, how much
+/// much and with what certainty, whether the fastest implementation overlaps nothing but beats the baseline, how much
 /// less time ideal kernels would take, and what limits the recommended implementation. Empty without an implementation
 /// that overlaps and has a result.
 std::string pays_in_words(std::span<const ResultRow> rows, const ResultRow& baseline, const VerdictRule& rule = {});

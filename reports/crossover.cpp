@@ -20,7 +20,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Formats the settings of a row that are neither an axis of a map nor the batch.
+/// Formats the unusual settings of a row, each after a comma: ", launch graph".
 std::string unmapped(const ResultRow& row) {
   std::string text;
   for (const std::string& words : unusual(row)) {
@@ -46,8 +46,8 @@ std::string run_settings_of(const StepRow& row) {
          unusual_run_settings(row);
 }
 
-/// Formats a plan's layout except its tensor degree, its framework and, for a training step, the settings that change
-/// the step's work.
+/// Formats a plan's layout without its tensor degree, then its framework and unusual settings and, for a training step,
+/// its ZeRO stage, micro-batch and recomputation.
 std::string layout_of(const StepRow& row) {
   std::string text;
   for (const char* axis : {"pipeline", "interleave", "data", "context", "ulysses", "experts"}) {

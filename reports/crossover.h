@@ -18,8 +18,8 @@
 
 namespace commfuse::reports {
 
-/// Returns maps of the rows that have a result; bounds cannot win. Whole models are included if they fit in memory;
-/// their ranks are the tensor-parallel ranks.
+/// Returns maps of the rows that have a result; bounds cannot win. Whole models that do not fit in memory only add
+/// their place to a map. The ranks of whole models are the tensor-parallel ranks.
 std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
@@ -31,7 +31,8 @@ std::string map_setting_of(const ResultRow& row);
 /// Returns a row's entry in a map; nothing for a row without a result, and for a bound.
 std::optional<MapEntry> map_entry_of(const ResultRow& row);
 
-/// Returns scalings of the fastest row of every point. The ranks of whole models are all their GPUs.
+/// Returns scalings of the fastest row of every point; whole models must fit in memory. The ranks of whole models are
+/// all their GPUs.
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
 

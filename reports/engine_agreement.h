@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares default predictions with predictions of the dynamic engine: the last section of docs/accuracy.md, text and
-// JSON.
+// Compares default predictions with predictions of the dynamic engine: the section "Static against dynamic" of
+// docs/accuracy.md, text and JSON.
 #pragma once
 
 #include <span>

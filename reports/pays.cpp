@@ -40,7 +40,8 @@ ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   return summary_of(std::move(errors));
 }
 
-/// Returns, for example, "16 of 19 wins and 9 of 10 losses: balanced accuracy 87%". A kind without pairs is left out.
+/// Returns, for example, "16 of 19 wins and 9 of 10 losses: balanced accuracy 87%". Without wins or without losses,
+/// says which are missing.
 std::string agreement(const PayScore& pays) {
   const std::string wins = fmt::format("{} of {}", pays.wins_predicted, counted(pays.wins, "win"));
   const std::string losses =

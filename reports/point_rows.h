@@ -66,8 +66,8 @@ std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
-/// Returns the verdict of each row: "wins", "ties" or "loses"; "bound" for a row that cannot win; empty if there is
-/// nothing to compare. Rows of one point need not be adjacent.
+/// Returns the verdict of each row: "wins", "ties" or "loses"; "bound" for a row that cannot win; empty if the row has
+/// no result or its point has nothing to compare. Rows of one point need not be adjacent.
 std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule);
 
 /// Formats a probability as "91%", or as "over 99%", because the model cannot be more certain.

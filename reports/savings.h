@@ -69,7 +69,7 @@ class SavingTally {
   [[nodiscard]] SavingCount count();
 
  private:
-  std::vector<float> saved_;  // Millions of points; a report shows three digits.
+  std::vector<float> saved_;  // float saves memory for millions of points; a report shows three digits
   SavingCount count_;
 };
 

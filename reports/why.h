@@ -12,7 +12,8 @@ namespace commfuse::reports {
 /// Returns text at most 80 columns wide, with the first `max_shown` parameters by sensitivity.
 std::string why_text(const Explanation& explanation, std::size_t max_shown);
 
-/// Returns {"schema": "commfuse.why/1", "result": {...}, "ops": [...], "critical_path_us": {...}, "holds": [...]}.
+/// Returns {"schema": "commfuse.why/1", "result": {...}, "verdict": "...", "ops": [...], "critical_path_us": {...},
+/// "holds": [...]}.
 std::string why_json(const Explanation& explanation);
 
 }  // namespace commfuse::reports

@@ -10,8 +10,8 @@
 
 namespace commfuse::reports {
 
-/// Traces with more slices are written as protobuf if the name has no ending, because viewers read it several times as
-/// fast.
+/// Traces with more slices are written as protobuf unless the name has an ending that trace_path() keeps, because
+/// viewers read protobuf several times as fast.
 inline constexpr std::size_t max_json_slices = 200'000;
 
 /// Returns the path if it ends in .json, .gz or .pftrace, is an output stream or is not a regular file; else the path

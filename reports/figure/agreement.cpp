@@ -21,8 +21,7 @@ namespace commfuse::reports {
 namespace {
 
 constexpr double near = 0.10;
-constexpr double shortest =
-    1e-6;  // Shorter times, relative to the longest, are drawn at the edge: a record may have 0.
+constexpr double shortest = 1e-6;  // relative to the longest; shorter times, even 0, are drawn at the edge
 
 double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure as plain data: shapes in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it into
-// pictures; only they deal with pixels.
+// A figure as plain data: shapes in the units of its axes, and the size of the plot in pixels. Writers (SVG, JSON for
+// the page, terminal) turn it into pictures; only they convert shapes to pixels.
 #pragma once
 
 #include <array>

@@ -89,7 +89,8 @@ struct Bar {
   Purpose purpose = Purpose::essential;
 };
 
-/// Merges neighbours that are too narrow to distinguish, so that there is at most one bar in every `visible` of time.
+/// Merges neighbours of the same purpose that are too narrow to distinguish: shorter than `visible`, with a gap below a
+/// quarter of it.
 std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visible) {
   std::vector<Bar> bars;
   for (const OpSpan& span : panel.spans) {

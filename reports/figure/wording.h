@@ -30,7 +30,7 @@ std::string percent(double share);
 std::string label_of(const ResultRow& row);
 /// Replaces the hyphen of "-1.8" by the minus sign (U+2212) of maps and texts.
 std::string with_minus(std::string number);
-/// Sets text of the terminal for a page: " 43 us" with \u00b5s, " -14" with a minus sign.
+/// Converts terminal text for a page: " 43 us" gets \u00b5s, and " -14" a minus sign.
 std::string for_page(std::string_view text);
 /// Returns the point of a row, such as "ranks 8, seq 32K".
 std::string point_of(const ResultRow& row);

@@ -14,8 +14,8 @@ namespace commfuse::reports {
 
 struct RowLimits {
   std::size_t on_screen = 0;            ///< Largest number of rows on the screen.
-  std::vector<std::size_t> on_paper{};  ///< First row of each point to print, as an index into the table of all results
-  std::size_t first_row = 0;            ///< index of this setting's first row in the table of all results
+  std::vector<std::size_t> on_paper{};  ///< Index of the first row of each point to print, in the table of all results.
+  std::size_t first_row = 0;            ///< Index of this setting's first row, in the table of all results.
 };
 
 /// Returns a titled table of a setting's rows. Contains as many of the first points as fit in limits.on_screen rows,

@@ -184,7 +184,7 @@ PlanTable sites_table(const CapacityKind& kind) {
   return table;
 }
 
-/// Returns "answer", "knee", "front" or "tie", and the limits that the run misses.
+/// Returns which of "answer", "tie", "knee" and "front" the run is, and the limits that it misses.
 std::string notes_on_run(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
   const auto on_front =
       std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });

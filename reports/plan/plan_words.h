@@ -40,7 +40,8 @@ double longest_shown_days(const CapacityPlan& plan);
 
 /// Formats a layout as "TP 4, PP 4, CP 2, DP 64"; omits degrees of one except tensor and data.
 std::string layout_in_words(const TrainingPlan& layout);
-/// Formats the tensor, pipeline, data and context degrees of a layout as "4x4x64x2".
+/// Formats the tensor, pipeline and data degrees of a layout, and the context degree times the Ulysses degree, as
+/// "4x4x64x2".
 std::string layout_in_short(const TrainingPlan& layout);
 
 /// Returns true if there is a deadline or a budget.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One series per mark of a figure, except that all marks of a numerous kind (cells, boxes, texts, points of one name)
-// share a series.
+// One series per mark of a figure, except that consecutive boxes, cells or texts share a series.
 
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 

@@ -119,8 +119,8 @@ function timeUnit(longestPs) {
 
 const percent = (share) => `${fixed(100 * share, 1)}%`;
 
-/// Returns a cell of CSV by RFC 4180. Like the program's CSV, it puts a quote before a string that a spreadsheet would
-/// take for a formula.
+/// Returns a cell of CSV by RFC 4180. Like the program's CSV, it puts an apostrophe before a string that a spreadsheet
+/// would take for a formula.
 function csvCell(value) {
   const plain = String(value ?? "");
   const isFormula = /^[=+\-@\t\r]./s.test(plain) && !Number.isFinite(Number(plain));
