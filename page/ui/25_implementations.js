@@ -193,7 +193,7 @@ const AS_CHOICES = [
   { name: "all", title: "all described here", words: "" },
 ];
 
-/// Returns the list of implementations, which is near the GPU.
+/// Returns the control with the list of implementations.
 function asField(start) {
   const field = listField("as", "Implementations", [
     ["Compare", AS_CHOICES],

@@ -143,7 +143,7 @@ class Result:
 
     @property
     def data(self) -> Any:
-        """The JSON document as Python objects: a dict for tune and plan, a list of rows for other commands."""
+        """The JSON document as Python objects: a dict for tune, plan and score, a list of rows for other commands."""
         if self._data is None:
             self._data = json.loads(self.to_json())
         return self._data
