@@ -36,12 +36,12 @@ std::string line_on(std::string_view model, const ModelWords& words);
 std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
                              const ModelWords& words = {}, TerminalStyle style = stdout_style());
 
-/// Returns one sentence: the number of points that each strategy wins, and the number of points at which strategies
-/// tie. Empty for fewer than two points.
+/// Returns the number of points that each strategy wins, the number of points at which strategies tie, and the rule, as
+/// two sentences. Empty for fewer than two points.
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 class VerdictCount;
-/// Returns the sentence of summary() for points that are already counted.
+/// Returns the sentences of summary() for points that are already counted.
 std::string summary_in_words(std::size_t points, const VerdictCount& count, const VerdictRule& rule);
 
 /// Formats the requirement for a win: "more than 2% and a probability of 80%".

@@ -11,8 +11,9 @@
 namespace commfuse::reports {
 
 /// Compares each implementation with serial at the same point: "+21%" less time, "-12%" more; "~" follows a tie by the
-/// rule, "-" means that the implementation or serial was not run. Returns a map for every model, machine and scope, at
-/// most as wide as the terminal; empty without implementations, and without serial.
+/// rule, "-" means that the implementation or serial was not run. Returns a map for every implementation and every
+/// combination of settings other than ranks and sequence length, at most as wide as the terminal; empty without
+/// implementations, and without serial.
 std::string pay_maps(std::span<const ResultRow> rows, const VerdictRule& rule);
 
 }  // namespace commfuse::reports

@@ -17,7 +17,8 @@ namespace commfuse::reports {
 std::string residuals_table(std::span<const TableScore> scores);
 
 /// Returns the residuals of residuals_table() as a JSON array: `machine`, `key`, `residual`, `new_residual` and
-/// `new_by_limit` (null: too few rows), `by_limit`, `read`, `read_by_limit`, `held_out` and shares as fractions.
+/// `new_by_limit` (null: too few rows), `by_limit`, `read`, `read_by_limit`, `held_out`, and the coverage of held-out
+/// rows with the old residual (`now`) and with the new one (`then`) as fractions.
 std::string residuals_json(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

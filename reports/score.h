@@ -14,15 +14,15 @@ namespace commfuse::reports {
 std::string score_table(std::span<const TableScore> scores);
 
 /// Returns one object: `schema`, `tables` (one object each, errors as fractions), `kinds` (the errors of all tables of
-/// a kind together), and the members of add_reliability(). `median`, `p68`, `p90` and `max` are null if nothing was
-/// scored.
+/// a kind together), and the members of add_reliability() and add_pays(). `median`, `p68`, `p90` and `max` are null if
+/// nothing was scored.
 std::string score_json(std::span<const TableScore> scores);
 
-/// Returns a line for each time: its table and line, machine, the first part that includes it, both times in us, and
-/// the signed error, predicted / measured - 1.
+/// Returns CSV with a line for each time: its table and line, machine, the first part that includes it, both times in
+/// us or, for a ratio of times, both ratios, and the signed error, predicted / measured - 1.
 std::string score_rows_csv(std::span<const TableScore> scores);
 
-/// Returns faulty rows as `path:line: reason`, one per line.
+/// Returns the kept faults of each table as `path:line: reason`, one per line, and the number of its other faulty rows.
 std::string score_faults(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

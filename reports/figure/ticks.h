@@ -8,8 +8,8 @@
 
 namespace commfuse::reports {
 
-/// Returns multiples of 1, 2 or 5 times a power of ten inside [low, high], about `wanted` of them and at most twice as
-/// many. Requires low < high and wanted >= 1.
+/// Returns multiples of 1, 2 or 5 times a power of ten inside [low, high], at most `wanted` + 1 of them. Requires
+/// low < high and wanted >= 1.
 std::vector<Tick> round_ticks(double low, double high, int wanted);
 
 /// Returns powers of ten inside [low, high]. Requires 0 < low < high.

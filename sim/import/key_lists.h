@@ -23,8 +23,10 @@ struct Irrelevant {
 /// A key that changes work, memory or communication, but has no counterpart.
 struct Unsupported {
   std::string_view key;
-  std::string_view instead;    ///< The assumption made instead, for messages.
-  std::string_view neutral{};  ///< Space-separated values that change nothing, besides null, false and none.
+  std::string_view instead;  ///< The assumption made instead, for messages.
+  /// Values that change nothing, separated by spaces. Null and none never change anything, and false does only if
+  /// "true" is in this list.
+  std::string_view neutral{};
 };
 
 /// The assumption that replaces a division of layers among pipeline stages in a file or on a command line.
