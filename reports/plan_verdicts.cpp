@@ -190,7 +190,7 @@ std::string PlanVerdict::sentence() const {
 
 namespace {
 
-/// Returns the sentence of best_plan() for rows of one scope; `plans` names them: "plans of decode". The correlation
+/// Returns the sentence of best_plan() for rows of one scope; `plans` names them: "decode plans". The correlation
 /// between errors of different plans is unknown, so the difference alone decides.
 std::string best_of_scope(std::span<const StepRow> rows, const VerdictRule& rule, std::string_view plans) {
   std::vector<const StepRow*> fitting;

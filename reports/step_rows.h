@@ -13,8 +13,9 @@
 namespace commfuse::reports {
 
 /// Returns a block for each plan: time and its error, tokens per second and use of the GPUs; below these the verdict,
-/// for training the parts of the time, and memory. With several plans, the recommended plan follows. Strategies of one
-/// plan form one block, wherever they are among the rows. With style, the winner is bold.
+/// the parts of the time, percentiles and costs where rows have them, and memory. With several plans, the recommended
+/// plan follows. Strategies of one plan form one block, wherever they are among the rows. With style, the winner is
+/// bold.
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
@@ -26,11 +27,12 @@ std::string memory_sentence(std::span<const StepRow> rows);
 /// implementations.
 std::string label(const StepRow& row);
 
-/// Returns one sentence: the winner among the strategies of one plan, or the strategies that tie; empty for fewer than
-/// two results.
+/// Returns the winner among the strategies of one plan, or the strategies that tie; with implementations, whether
+/// overlap pays. Empty for fewer than two results.
 std::string step_verdict(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns the sentence of every plan, one paragraph each, and the best plan; at most 80 columns wide.
+/// Returns memory_sentence(), the verdict of every plan, one paragraph each, and the best plan; at most 80 columns
+/// wide.
 std::string step_verdicts(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 std::string to_json(std::span<const StepRow> rows);

@@ -22,8 +22,8 @@ struct PageRows {
 };
 PageRows page_rows(const RowTable& rows);
 
-/// Writes the bytes of a ColumnBlock. Times are whole picoseconds. Columns of words in which all rows agree are
-/// omitted.
+/// Writes the bytes of a ColumnBlock. Times are whole picoseconds. Omits most columns of words
+/// in which all rows agree, and columns of numbers that no row has.
 void write_rows_block(const RowTable& rows, const PageRows& page, const Overview& overview, const TakeBytes& take);
 
 }  // namespace commfuse::reports

@@ -14,7 +14,7 @@ std::string plan_text(const CapacityPlan& plan);
 /// Returns only the verdict, at the same width.
 std::string plan_sentences(const CapacityPlan& plan);
 
-/// Returns the tables as Markdown. The user's text cannot end a cell or begin a tag.
+/// Returns the title, the verdict and the tables as Markdown. The user's text cannot end a cell or begin a tag.
 std::string plan_markdown(const CapacityPlan& plan);
 
 }  // namespace commfuse::reports
