@@ -106,7 +106,7 @@ class Plan {
     return { model: setting("model"), ...Object.fromEntries(Object.entries(state.plan).filter(([, text]) => text !== "")) };
   }
 
-  /// Dims a plan whose input is not that of the form.
+  /// Dims a plan whose input is no longer that of the form.
   age() {
     this.out.classList.toggle("stale-part", this.drawn !== undefined && this.drawn !== JSON.stringify(this.settings()));
   }

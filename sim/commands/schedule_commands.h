@@ -19,7 +19,7 @@ void add_schedule_check(CLI::App& schedule, int& status);
 void add_schedule_export(CLI::App& schedule, int& status);
 void add_schedule_mutate(CLI::App& schedule, int& status);
 
-/// Returns whether a setting selects a program: a strategy option, model, ranks, scope or dtype.
+/// Returns whether a setting selects a program: strategy, variants, a strategy option, model, ranks, scope or dtype.
 bool selects_a_schedule(const Field& field);
 
 /// Throws ConfigError if there are too many ranks to `use`, as in "to show", because each rank has a separate listing.
