@@ -36,8 +36,8 @@ class JsonBudget {
   /// `place` begins every message.
   JsonBudget(std::string place, const Limits& limits) : place_(std::move(place)), limits_(limits) {}
 
-  /// begin_list(), begin_object() and key() throw ConfigError when a limit is exceeded. `depth` is the number of open
-  /// lists and objects around the new one.
+  /// begin_list(), begin_object(), key(), value() and text() throw ConfigError when a limit is exceeded. `depth` is the
+  /// number of open lists and objects around the new one.
   void begin_list(int depth) { begin(depth); }
   void begin_object(int depth) {
     if (++taken_.objects > limits_.objects) {

@@ -12,7 +12,8 @@ namespace commfuse {
 /// Columns of text when no terminal shows it.
 inline constexpr std::size_t page_width = 80;
 
-/// Returns COLUMNS if it is a number, else the width of the terminal on stdout; nullopt for files and pipes.
+/// Returns COLUMNS if it is a number above 0, else the width of the terminal on stdout; nullopt if stdout is a file or
+/// a pipe.
 std::optional<std::size_t> terminal_columns();
 
 /// Returns the columns for text on stdout: terminal_columns() clamped to 60 to 120, or page_width without a terminal.

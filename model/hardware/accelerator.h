@@ -69,20 +69,20 @@ struct GemmParameters {
 };
 
 /// Parameters that describe how a fused attention kernel falls short; model/cost/attention.h gives the formula. A
-/// hardware file may omit all of them: the defaults are assumed.
+/// hardware file may omit the whole map: the defaults are assumed.
 struct AttentionParameters {
   Parameter<Duration> overhead{
       Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
       FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel with the GEMMs; 0: free.
-  Parameter<double> masked_width{128.0};                   ///< Keys beyond the diagonal that a causal query pays for.
+  Parameter<double> masked_width{128.0};  ///< A causal query pays for half as many keys beyond the diagonal.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time per byte of the queries and the output, relative to the HBM bandwidth.
   Parameter<double> key_cost{1.5};    ///< Time per byte of keys and values, which are also written to their cache.
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
 
-  /// A hardware file may omit these parameters; their defaults mean that nothing was measured.
+  /// A file that has the map may omit these parameters; their defaults mean that nothing was measured.
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to a tile among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
@@ -100,7 +100,7 @@ struct DecodeAttention {
   Parameter<Duration> packed_block;     ///< SM time per block.
   Parameter<Duration> packed_head;      ///< SM time per query head of a block.
   Parameter<Duration> packed_keys;      ///< Time for a block to read 256 keys; grows with the square root of the keys.
-  Parameter<double> hbm_efficiency;     ///< Share of the HBM bandwidth for keys and values.
+  Parameter<double> hbm_efficiency;     ///< Share of the HBM bandwidth for keys, values, queries and output.
   Parameter<Duration> memory_ramp;      ///< Added time when keys fill the L2; proportionally less for fewer keys.
   Parameter<double> most_parts;         ///< Maximum number of blocks across which the keys of one head are split.
   Parameter<double> narrow_time{1.0};   ///< Times for heads up to 64 wide, relative to wider heads; excludes traffic.

@@ -47,7 +47,7 @@ class GroupRates {
   std::vector<std::vector<std::int32_t>> crossed_;  // directed links, by from x gpus_per_node + to
 };
 
-/// Rates of groups whose GPUs are not adjacent, relative to the collectives of the whole node.
+/// Rates of strided groups that run simultaneously, relative to the collectives of the whole node.
 class StridedRates {
  public:
   /// Computes the relative rates from `rates`.

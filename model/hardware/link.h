@@ -55,11 +55,12 @@ struct RingParameters : ProtocolParameters {
   /// Added for each step in which a rank stores a finished block and passes it on, which a reduce-scatter does not do.
   /// Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
   std::optional<Parameter<Duration>> forward_latency = std::nullopt;
-  /// Bytes per second of a rank's own share in a reduce-scatter, whose last step adds it to what arrives and stores the
-  /// sum. Without it, this takes as long as the copy of an all-gather.
+  /// Bytes per second of a rank's own share in a reduce-scatter or all-reduce, which adds it to what arrives. Without
+  /// it, this takes as long as the copy of an all-gather.
   std::optional<Parameter<BytesPerSecond>> own_sum_rate = std::nullopt;
-  /// Smallest share of a rank for which the kernel uses all its channels, in bytes. For a smaller share, fewer channels
-  /// have as much to do, so the time is that of this share. Without it, all channels are used for every size.
+  /// Smallest share of a rank for which the kernel uses all its channels, in bytes. For shares down to a `ctas`-th of
+  /// it, fewer channels carry as many bytes each, so the time is that of this share. Without it, all channels are used
+  /// for every size.
   std::optional<Parameter<Bytes>> fill_size = std::nullopt;
   /// Added when all channels are used, relative to a single one. Has an effect only with `fill_size`.
   std::optional<Parameter<Duration>> channel_latency = std::nullopt;
@@ -69,8 +70,8 @@ struct RingParameters : ProtocolParameters {
 struct SwitchParameters {
   Parameter<Duration> base_latency;
   Parameter<BytesPerSecond> rate;  ///< Bytes of the tensor per second.
-  /// Ramp size relative to a rank's share of the tensor: NCCL works in loops of channels x ranks x chunk
-  /// (src/enqueue.cc, calcCollChunking), and the first of them fills the pipeline.
+  /// Ramp size in bytes of the tensor, divided by the number of ranks: NCCL works in loops of channels x ranks x chunk
+  /// (src/enqueue.cc, calcCollChunking), and the first loop fills the pipeline.
   Parameter<Bytes> ramp_size_per_rank;
 };
 
@@ -90,7 +91,7 @@ inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int 
 
 /// Parameters of an all-reduce over a tree of nodes; the base class has the parameters of NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; the share is the tensor over the ranks of a node.
+  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; divided by the ranks of a node.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };

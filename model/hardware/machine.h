@@ -44,7 +44,8 @@ struct Machine {
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null if all pairs of a node are equal.
   /// Parameters of a collective over GPUs 0 to i of a node, by i; null if all groups are equal.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
-  /// Rates of groups whose GPUs are not adjacent, relative to the whole node; null if all have the rate of the node.
+  /// Rates of simultaneous groups of GPUs a stride apart, relative to the whole node; null if all have the rate of the
+  /// node.
   std::shared_ptr<const StridedRates> strided_rates;
   /// Parameters of a collective across nodes, by the number of the group's GPUs on each node, from one to all but one;
   /// null with one node.
@@ -104,8 +105,7 @@ enum class RateChange : std::uint8_t {
 
 /// Returns the parameters with every rate multiplied by `times`, including NCCL's estimates; latencies stay the same.
 /// own_copy_rate and own_sum_rate do not fall with fewer wires, but rise with faster ones, as in the fits to pairs of a
-/// PCIe tree.
-/// Requires times > 0.
+/// PCIe tree. Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 

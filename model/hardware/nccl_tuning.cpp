@@ -20,7 +20,7 @@ constexpr double tree_share = 0.92;  // Share of the channels' rate.
 constexpr double tree_passes = 2.0;  // Every sum goes up the tree and comes down again.
 constexpr double tree_share_of_ll = 1.0 / 3.8;
 constexpr double tree_share_of_ll128 = 120.0 / 128.0;
-constexpr double ll_step_among_nodes = 1.8;  // factor on the steps in one node
+constexpr double ll_step_among_nodes = 1.8;  // factor on a step inside a node if the ring or tree spans nodes
 constexpr double plateau = 1.4;  // factor on the latency of an all-reduce with Simple over a ring of several nodes
 
 /// Limits of one generation; rates are in GB/s.

@@ -63,8 +63,8 @@ struct NcclEstimate {
   BytesPerSecond rate;
 };
 
-/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL lacks the kernel (LL128 without NVLink, sums
-/// in a switch that cannot sum), and for trees, whose steps differ.
+/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL lacks the kernel (LL128 over PCIe or without
+/// `ll128_across`, NVLS across nodes or on a switch that cannot sum), and for trees, whose steps differ.
 std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel);
 
 /// Collective for which NCCL chooses a kernel: `passes` around the ring (2 for an all-reduce) and `total` bytes (the
@@ -100,8 +100,8 @@ struct NcclOffers {
 /// Requires at least two ranks.
 NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task);
 
-/// Returns the largest measured ratio between the time of a message and the time of a larger message for which NCCL
-/// chooses another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB
+/// Returns the largest measured ratio, rounded up, of the time of a message to the time of a larger message for which
+/// NCCL chooses another kernel. Over NVLink no table shows such a step. On eight RTX PRO 6000, an all-gather of 512 KiB
 /// takes 1.21 times as long as one of 1 MiB, and an all-to-all of 128 KiB 1.57 times as long as one of 256 KiB (NVIDIA
 /// aiconfigurator). Across nodes, an all-reduce of 20.2 MB takes 1.94 times as long as one of 21.1 MB (Vidur, sixteen
 /// A100), and an all-gather of 2 MiB 1.88 times as long as one of 4 MiB (two GKE nodes of B200).

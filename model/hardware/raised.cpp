@@ -212,7 +212,7 @@ std::optional<DType> dtype_of_unit(std::string_view name) {
   return dtype_named(name.substr(0, name.find('.')));
 }
 
-/// Returns `machine` once for each of `parameters` with a standard error that affects the wanted ops.
+/// Returns one raised machine for each of `parameters` that has a standard error and affects wanted ops.
 template <class Wanted>
 std::vector<RaisedMachine> raised_where(Machine machine, const std::vector<NamedParameter>& parameters,
                                         const Wanted& is_wanted) {

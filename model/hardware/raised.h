@@ -35,8 +35,8 @@ enum class AffectedOps : std::uint8_t {
   anything,
   gemms,         ///< GEMMs of one dtype, and attention.
   attention,     ///< Attention with the fused kernel.
-  decoding,      ///< Decode attention, which no layer has.
-  experts,       ///< Layers of routed experts as single calls, which no program and no step has.
+  decoding,      ///< Decode attention, which only decoding steps have.
+  experts,       ///< Layers of routed experts as single calls, which only decoding steps have.
   quantization,  ///< Quantization as single calls, which no program and no step has.
   collectives,
   all_reduces,  ///< All-reduces with NVLS or a tree.
