@@ -170,7 +170,7 @@ Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     return store(operand.front());
   }
-  constexpr std::size_t max_regions = std::size_t{1} << 21U;  // about 100 MB
+  constexpr std::size_t max_regions = std::size_t{1} << 21U;  // about 140 MB
   if (program_.regions.size() + operand.size() > max_regions) {
     throw ConfigError(fmt::format("{} on {} ranks needs more than {} buffer regions; choose fewer ranks", program_.name,
                                   program_.mesh.ranks(), max_regions));

@@ -96,8 +96,8 @@ struct CollectiveSpec {
 };
 
 /// Aborts (check) on mistakes that only the author of a generator can make: empty operands, regions wider than their
-/// buffer, operands with incompatible extents, waits for later ops. Throws ConfigError when operands stack more regions
-/// than memory holds.
+/// buffer, operands with incompatible extents, waits for later ops. Throws ConfigError when a program with stacked
+/// operands needs more than 2^21 regions.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Mesh mesh);

@@ -44,7 +44,7 @@ LayerKind first_attending(const Transformer& model);
 
 /// Returns the approximate number of keys that a query of this kind of layer sees on average over a sequence of `seq`
 /// tokens under a causal mask: seq / 2 without a window, w - w^2 / (2 seq) with a window w, half a chunk with chunks.
-/// With an indexer, the result is at most the number of keys that the indexer selects.
+/// With an indexer, the result is at most that of a window of as many keys as the indexer selects.
 double mean_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);
 /// Returns how many keys the last of `seq` tokens sees, including its own.
 std::int64_t last_keys(const Transformer& model, const LayerKind& kind, std::int64_t seq);

@@ -137,7 +137,7 @@ Moment moment_of(const TrainingPlan& plan, std::int64_t stage, std::int64_t chun
   return {static_cast<double>(kept) / chunks, static_cast<double>(chunk + 1) / chunks};
 }
 
-/// Returns the largest number of micro-batches whose activations a chunk keeps.
+/// Returns the largest number of micro-batches whose activations a stage keeps at once; fractions count chunks.
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   if (plan.schedule == PipelineSchedule::zero_bubble) {
     // Counts the passes of the stage's warm-up, and the passes that wait for the gradients of their weights.

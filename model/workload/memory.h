@@ -47,9 +47,9 @@ struct StepMemory {
 ///
 /// Selective recomputation of more than the core drops the outputs of norms (2 h per part), of activation functions
 /// (the input of the last GEMM, 2 ffn), and of the GEMMs that run again: 2 bytes per column and, for the GEMM in front
-/// of a residual that no sum over tensor ranks keeps, the residual (2 h). Of routed experts it drops everything but an
-/// input that came from another rank. In eager mode it also keeps outputs that no gradient reads: 2 h of a GEMM, whole
-/// on every rank, and 2 h of a layer's last sum.
+/// of a residual that no sum over tensor ranks keeps, the residual (2 h). It drops everything that routed experts keep,
+/// except an input that came from another rank. In eager mode it also keeps outputs that no gradient reads: 2 h of a
+/// GEMM, whole on every rank, and 2 h of a layer's last sum.
 ///
 /// A layer with a single part keeps half of the first line, and the part's own activations. A state space
 /// (state-spaces/mamba, ops/triton/ssd_combined.py, which computes the states of its chunks again) keeps, shared by t
@@ -111,9 +111,10 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 ///   at the moment at which both together need the most memory.
 /// - Activations are kept for the micro-batches under way on that stage: pipeline - stage of them with 1F1B, pipeline
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
-/// - Stages with an embedding or logits also hold the embedding's dropout, the last norm and the loss's tensors (their
-///   section 4.3, where these are the logits in 32 bits), or what recomputation adds to the activations of one layer if
-///   that is larger. The scores of a recomputed core are not counted.
+/// - The first stage also holds the masks of the embedding's dropout. Every stage also holds what recomputation adds to
+///   the activations of one layer; the last stage holds the last norm and the loss's tensors instead if these are
+///   larger (their section 4.3, where the tensors are the logits in 32 bits). The scores of a recomputed core are not
+///   counted.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
                        const MemoryRules& rules = {});
 

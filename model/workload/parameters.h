@@ -14,7 +14,7 @@ namespace commfuse {
 struct LayerParameters {
   std::int64_t attention = 0;
   std::int64_t state_space = 0;
-  std::int64_t mlp = 0;             ///< dense, or the router with the shared experts
+  std::int64_t mlp = 0;             ///< dense MLP, or a mixture without its routed experts
   std::int64_t routed_experts = 0;  ///< all routed experts
   std::int64_t active_experts = 0;  ///< routed experts that one token passes through
 

@@ -84,9 +84,9 @@ struct RecomputedGemm {
   bool keeps_unread = false;  ///< The output is kept, but no gradient reads it.
 };
 
-/// Returns the GEMMs of a layer with what selective recomputation does about each. No gradient reads the output of the
-/// last GEMM of a layer, nor an output that tensor ranks sum (`sums_over_ranks`), because the sum is kept. Only in
-/// eager mode is such an output kept or computed again. Requires the shape of the kind.
+/// Returns the GEMMs of a layer with what selective recomputation does about each. No gradient reads an output that the
+/// last part of a layer adds to the residual, nor an output that tensor ranks sum (`sums_over_ranks`), because the sum
+/// is kept. Only in eager mode is such an output kept or computed again. Requires the shape of the kind.
 std::vector<RecomputedGemm> recomputed_gemms(const Transformer& shape, const LayerKind& kind,
                                              const SelectiveRecompute& selective, bool sums_over_ranks);
 

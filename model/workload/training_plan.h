@@ -83,7 +83,7 @@ struct TrainingPlan {
   DType gradient_dtype = DType::fp32;  ///< dtype in which gradients are summed
   bool overlap_gradients = true;       ///< reduced during the backward pass, bucket by bucket; otherwise after it
 
-  /// Returns the product of all degrees, limited to 2^53.
+  /// Returns the product of all degrees except `expert`, whose ranks are among the replicas; limited to 2^53.
   [[nodiscard]] std::int64_t gpus() const {
     constexpr std::int64_t limit = std::int64_t{1} << 53;
     const std::int64_t gpus_per_stage = replicas() < limit / tensor ? tensor * replicas() : limit;
@@ -99,9 +99,9 @@ struct TrainingPlan {
            static_cast<int>(context > 1) + static_cast<int>(ulysses > 1) + static_cast<int>(expert > 1);
   }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
-  /// Returns true if replicas scatter the gradients of every micro-batch: with ZeRO 3, or with ZeRO 2 without a
-  /// pipeline, as in DeepSpeed. With a pipeline, whose stages have several micro-batches under way, gradients are
-  /// summed whole and shared after the last micro-batch, as in PyTorch's FSDP (pytorch/torchtitan,
+  /// Returns true if replicas scatter the gradients of every micro-batch: with ZeRO 3, or with ZeRO 2 and several
+  /// micro-batches without a pipeline, as in DeepSpeed. With a pipeline, whose stages have several micro-batches under
+  /// way, gradients are summed whole and shared after the last micro-batch, as in PyTorch's FSDP (pytorch/torchtitan,
   /// distributed/pipeline_parallel.py). A single replica scatters nothing.
   [[nodiscard]] bool scatters_each_pass() const {
     return replicas() > 1 &&

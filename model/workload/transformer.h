@@ -151,7 +151,7 @@ struct Transformer {
   std::int64_t value_head_dim = 0;  ///< width of a head's value, if it differs from its key's; 0: head_dim
   bool gated_attention = false;     ///< the output has a gate as wide as the queries, computed with them (Qwen3-Next)
 
-  // Fields that affect only parameters and memory:
+  // Fields that affect only parameters and memory, except that memory-bound kernels depend on biases and positions:
   Norm norm = Norm::rms;
   bool biases = false;           ///< in all GEMMs of a layer
   bool qkv_biases = false;       ///< only in the GEMM of queries, keys and values
