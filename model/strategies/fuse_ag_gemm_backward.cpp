@@ -22,7 +22,7 @@
 //   compute  p[r-1]     p[r-2] +   p[r-3] +   p[r]       dw ....... +                          (ring)
 //   comm     x[r] m     x[r-1] m   x[r-2] m
 //
-// which exposes nothing as long as 2 p <= c + a.
+// This exposes nothing as long as 2 p <= c + a.
 #include "model/strategies/fuse_steps.h"
 #include "model/strategies/strategies.h"
 

@@ -102,7 +102,7 @@ class DirectSum {
     sent_.push_back({exchange, lane});
   }
 
-  /// Adds up the sum so far, which is in the first slot of the inbox, the slots after it up to `end`, and
+  /// Adds up the sum so far, which is in the first slot of the inbox, the slots from `summed_` to `end` - 1, and
   /// `own_product`.
   OpId add_up(std::int32_t end, const Operand& own_product, const Region& out) {
     std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};

@@ -40,7 +40,7 @@ class ScatterSteps {
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Accepts the partial product of a step: adds and sends as far as possible. Steps must be taken in order.
   void take(std::int32_t step, OpId gemm);
-  /// Adds the last addition; in the direct form it runs on `sum_lane`. Requires that all steps were taken.
+  /// Appends the last add, which the direct form runs on `sum_lane`. Requires that all steps were taken.
   Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:

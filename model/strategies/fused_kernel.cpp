@@ -15,9 +15,10 @@
 //   gemm_ar   compute  |p[r+1]  :p[r+2]  :p[r+3]  :p[r]    :p[r+1]  :p[r+2]  :p[r+3]  :p[r]    |       m = 2: the
 //             kernel    |-> r+1  |-> r+2  |-> r+3   |-> all |-> r+1  |-> r+2  |-> r+3     |-> all    sum goes to all
 //
-// With the times C of the kernel and T of the transfers of N-1 shards together, the makespan is max(C, T + C/(N m)),
-// and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so that the complete
-// sums of one block move under the next one; those of the last block stay exposed after the GEMM. There m matters most.
+// With the times C of the kernel and T of the transfers of N-1 shards together, the makespan of ag_gemm and gemm_rs is
+// max(C, T + C/(N m)), and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so
+// that the complete sums of one block move under the next one; those of the last block stay exposed after the GEMM.
+// There m matters most.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"

@@ -17,14 +17,17 @@ namespace commfuse {
 struct OperationStage {
   std::string name;  // name of the site, and of the tensor that it computes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;  // dimension of K: whole for *_gemm and gemm_a2a, one block per rank for other kinds
-  std::string columns;      // dimension of the output: one block per rank if `contraction` is whole
-  std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up are side by side
+  // Dimension of K: whole for ag_gemm, its backward pass, mlp_ar, gemm_a2a and weight_ag_gemm; one block per rank for
+  // other kinds.
+  std::string contraction;
+  // Dimension of the output (mlp_ar: of its first GEMM): one block per rank if `contraction` is whole.
+  std::string columns;
+  std::int32_t columns_per_rank = 1;  // blocks: 2 when gate and up are side by side
   // In the backward pass the dimensions are those of the forward GEMM.
   bool contraction_is_cut = false;  // weight_ag_gemm: also split over the ranks, like the columns of another stage
   // Around an ag_gemm:
   bool norm = false;                   // its input is normalized first
-  std::optional<Function> activation;  // applied to its output
+  std::optional<Function> activation;  // applied to its output; mlp_ar: between its GEMMs
   // Around a gemm_rs or attention_rs:
   bool residual = false;  // the previous residual (at first the chain's input) is added to its output
 };

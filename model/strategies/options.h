@@ -44,8 +44,8 @@ struct StrategyOptions {
   std::int32_t slices = 4;      // k of data slicing
   std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
   Form form = Form::ring;
-  LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring: compute or aux
-  Sum sum = Sum::end;                     // when the direct form computes its sums
+  LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring, and of sums on arrival: compute or aux
+  Sum sum = Sum::end;                     // when the direct form, or a weight's gradient, is summed
   std::int32_t lanes = 1;                 // communication lanes
   Directions directions = Directions::one;
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together

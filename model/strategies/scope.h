@@ -107,8 +107,8 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, 
 /// token counts once for each of its experts.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
-/// Throws ConfigError, whose message is one sentence with the remedy, unless tokens and weights can be split evenly
-/// over the ranks.
+/// Throws ConfigError, whose message is one sentence with the remedy, unless the model has the plain layers that the
+/// scope needs, and tokens and weights can be split evenly over the ranks.
 void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks);
 
 }  // namespace commfuse

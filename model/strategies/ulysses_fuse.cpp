@@ -10,10 +10,10 @@
 //                   comm     idle      a[r+1] -> a[r+2] -> a[r+3] ->    a[j]: own heads, queries of rank j
 //                                                                       o[s]: own tokens, head group s, added up
 //
-// With parts q, a and o and a transfer p of 1/N^2 of the whole tensor, equal on all ranks, the makespan of gemm_a2a is
-// q + (N-1) max(q, p). For attention_a2a, A(0) = 0 and A(i) = max(i a, A(i-1)) + p for arrivals, E(0) = N a + o and
-// E(i) = max(E(i-1), A(i)) + o, and the makespan is E(N-1). If one op computes the attention of all queries, it
-// precedes the first transfer: A(i) = N a + i p.
+// Let q, a and o be the times of one part and p that of a transfer, each of 1/N^2 of the whole and equal on all ranks.
+// The makespan of gemm_a2a is q + (N-1) max(q, p). That of attention_a2a is E(N-1), with A(0) = 0 and
+// A(i) = max(i a, A(i-1)) + p for arrivals, E(0) = N a + o and E(i) = max(E(i-1), A(i)) + o. If one op computes the
+// attention of all queries, it precedes the first transfer: A(i) = N a + i p.
 #include "model/strategies/strategies.h"
 #include "model/strategies/ulysses.h"
 
