@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processes that run a schedule together, and the messages between them. MPI implements this interface in a module
-// that is loaded only when needed; tests implement it with threads.
+// that is loaded only when needed, validate/tcp implements it with sockets, and tests with threads.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class World {
   /// Returns immediately, with nullopt if nothing has arrived. The parcels of one sender arrive in the order in which
   /// they were sent.
   virtual std::optional<Parcel> receive() = 0;
-  /// Returns the name of the library: "Open MPI v4.1.4".
+  /// Returns the name of the library, "Open MPI v4.1.4", or of the transport, "TCP".
   [[nodiscard]] virtual std::string library() const = 0;
   /// Returns the name of the machine on which this process runs.
   [[nodiscard]] virtual std::string host() const = 0;

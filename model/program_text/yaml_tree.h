@@ -56,7 +56,8 @@ class Mistakes {
 
   void add(const Wrong& wrong);
 
-  /// Returns true if `read` reported nothing.
+  /// Runs `read`. If it throws Wrong, adds that mistake and returns false; otherwise returns true, even if `read` added
+  /// mistakes itself.
   template <class Read>
   bool attempt(const Read& read) {
     try {

@@ -13,7 +13,8 @@ namespace commfuse {
 /// Proves the following in this order, and stops after the first stage that fails, because later stages depend on it:
 ///   bounds      the program is well-formed; on every rank every region lies inside its buffer; an op waits only for
 ///               earlier ops
-///   matching    every send meets a receive of the same extents; every collective is joined by its whole group
+///   matching    every send meets a receive of the same extents and protocol; every collective is joined by its whole
+///               group
 ///   deadlock    with in-order lanes and rendezvous every op completes
 ///   hazards     no cell is read before it is written, overwritten while in use, or written twice concurrently; only
 ///               the waits and lanes of its own rank count as order; a push or a pull accesses another rank's memory,

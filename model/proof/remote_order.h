@@ -69,7 +69,7 @@ class RemoteOrder {
   const Matching& matching_;
   bool together_;
   std::size_t lanes_;
-  std::size_t width_;  // width of a clock
+  std::size_t width_;  // counts of a clock
   std::vector<std::int32_t>
       ended_;  // by rank and op: number of ops of its lane that have ended in an iteration once the op has ended
   std::vector<std::int32_t> length_;  // by rank and lane: ops per iteration

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects control characters in untrusted text, which a terminal would obey or which change the order of writing, and
-// bytes that are not UTF-8.
+// Detects control characters in untrusted text, which a terminal would obey or which change the direction of writing,
+// and bytes that are not UTF-8.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 namespace commfuse {
 
 // Each function returns nullopt for text that is not such a quantity: no unit, an unknown unit, a sign, a leading zero
-// as in `010`, or out of range. Negative quantities do not exist.
+// as in `010`, or out of range. Only parse_number(), parse_amount() and parse_share() accept a minus sign.
 
 /// Parses "5 us" or "2.5ms"; units ps, ns, us, ms, s. Rounds to the nearest picosecond; the limit is 9.2e6 s.
 std::optional<Duration> parse_duration(std::string_view text);
@@ -36,23 +36,23 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text);
 std::optional<std::int64_t> parse_count(std::string_view text);
 /// Parses a whole number without a unit; no leading zero.
 std::optional<std::int64_t> parse_integer(std::string_view text);
-/// Parses a plain decimal number, optionally with an exponent; a sign is allowed here; no leading zero.
+/// Parses a plain decimal number, optionally with a minus sign and an exponent; no leading zero.
 std::optional<double> parse_number(std::string_view text);
-/// Parses an amount: "2T", "$3M", "1.5B", "$2.80" (K, M, B and T are powers of 1000, in lower case too).
+/// Parses an amount: "2T", "$3M", "1.5B", "$2.80" (K, M, B or G, and T are powers of 1000, in lower case too).
 std::optional<double> parse_amount(std::string_view text);
 /// Parses "2%", "2.5 %" or 0.02.
 std::optional<double> parse_share(std::string_view text);
 
-// Each function returns the shortest text that reads back to the same value, in the unit that leaves the number in [1,
-// 1000) (1024 for sizes) if there is one.
+// Each function returns the shortest text in its unit that reads back to the same value. Times and rates have the unit
+// that leaves the number in [1, 1000), if there is one; sizes and counts have the largest unit that leaves it whole.
 
 std::string format_duration(Duration duration);     ///< "5 us"; reads back exactly below 1000 s
-std::string format_size(Bytes size);                ///< "32 KiB"; bytes if no binary unit gives a whole number
+std::string format_size(Bytes size);                ///< "32 KiB", "1536 KiB", "1000 B"
 std::string format_bandwidth(BytesPerSecond rate);  ///< "450 GB/s"
-std::string format_count(std::int64_t count);       ///< "128K" if exact, else "1000"
+std::string format_count(std::int64_t count);       ///< "128K", "1000"
 
-/// Returns a string for people, rounded to one millionth: "64.2857 GB/s" for 450 GB/s over 7, where the shortest exact
-/// string is in B/s.
+/// Returns a string for people, rounded by at most one millionth of the rate: "64.2857 GB/s" for 450 GB/s over 7, where
+/// the shortest exact string is in B/s.
 std::string bandwidth_in_words(BytesPerSecond rate);
 
 }  // namespace commfuse

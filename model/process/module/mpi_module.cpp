@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only source that includes MPI. Every call is nonblocking, so that a lost process never keeps another process
-// waiting.
+// The only source that includes MPI. Messages are sent and received by nonblocking calls, so that a lost process keeps
+// no other process waiting.
 #include "model/process/mpi_module.h"
 
 #include <mpi.h>
