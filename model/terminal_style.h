@@ -24,8 +24,8 @@ class TerminalStyle {
   bool is_on_;
 };
 
-/// Returns the style of text on stdout: on if stdout is a terminal, unless TERM is "dumb" or NO_COLOR is set and not
-/// empty (https://no-color.org). CLICOLOR_FORCE, set to anything but 0, turns it on for files and pipes as well.
+/// Returns the style of text on stdout: off if NO_COLOR is set and not empty (https://no-color.org); else on if
+/// CLICOLOR_FORCE is set and neither empty nor 0; else on if stdout is a terminal and TERM is not "dumb".
 TerminalStyle stdout_style();
 
 }  // namespace commfuse

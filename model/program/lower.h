@@ -50,7 +50,7 @@ struct Lowered {
   }
 };
 
-/// Aborts when sends and receives do not match; run check(program) first. `matching` is the program's matching, if the
+/// Aborts when sends and receives do not match; run check_program() first. `matching` is the program's matching, if the
 /// caller already has it.
 Lowered lower(std::shared_ptr<const Program> program);
 Lowered lower(std::shared_ptr<const Program> program, Matching matching);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, and one
-// lowering passes it to simulators and executors, which do not depend on the generator.
+// The Program: one schedule as plain data, written once for all ranks. Generators make it, check_program() proves it,
+// and one lowering passes it to simulators and executors, which do not depend on the generator.
 //
 // Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
 // checked and digested once, and a point adds only the number of elements per block (Sizes).
@@ -59,8 +59,8 @@ constexpr std::size_t inputs_of(Function function) {
   return function == Function::residual ? 2 : function == Function::zero ? 0 : 1;
 }
 
-/// A whole tensor of the unfused operation, as if one rank held all of it. check() proves that a program computes what
-/// the definition states.
+/// A whole tensor of the unfused operation, as if one rank held all of it. check_program() proves that a program
+/// computes what the definition states.
 struct Tensor {
   enum class Definition : std::uint8_t { input, product, function, attention };
   std::string name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseAG in nested rings, for nodes joined by a slow network. Inside its node, a shard moves round the inner ring.
 // Across nodes, it moves on the outer ring to the rank at the same position, and then round the inner ring of that
-// node. It enters every node once. The diagram shows rank t of node n, with 2 nodes of 3 ranks; n-1.t is the shard of
-// rank t of node n-1.
+// node. A shard enters every node once. The diagram shows rank t of node n, with 2 nodes of 3 ranks; n-1.t is the shard
+// of rank t of node n-1.
 //
 //            round 0               round 1
 //   compute  n.t   n.t-1  n.t-2    n-1.t   n-1.t-1  n-1.t-2
@@ -10,7 +10,7 @@
 //   comm1    n.t ===========>                                 outer ring, under all GEMMs of the round
 //
 // With O nodes of I ranks, each rank runs N = O I GEMMs, O (I-1) inner and O-1 outer transfers. With the times c of a
-// GEMM, p of an inner transfer and P of an outer one, the makespan is N c if p <= c and P <= I c. In general outer
+// GEMM, p of an inner transfer and P of an outer one, the makespan is N c if p <= c and P <= I c. In general, outer
 // shard j arrives at j P; inner transfers follow each other, and those of round j start no earlier than j P.
 #include "model/strategies/fuse_ag.h"
 #include "model/strategies/strategies.h"

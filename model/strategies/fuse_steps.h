@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchanges of FuseAG and FuseRS, ring and direct, without GEMMs: for schedules that combine these exchanges with
-// more than one GEMM per step.
+// other GEMMs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers that the ring-based generators share.
+// Helpers that generators share: routes around a ring, communication lanes, and stacked rows.
 #pragma once
 
 #include <span>
