@@ -40,7 +40,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 /// Parses an amount: "2T", "$3M", "1.5B", "$2.80" (K, M, B or G, and T are powers of 1000, in lower case too).
 std::optional<double> parse_amount(std::string_view text);
-/// Parses "2%", "2.5 %" or 0.02.
+/// Parses "2%", "2.5 %" or "0.02".
 std::optional<double> parse_share(std::string_view text);
 
 // Each function returns the shortest text in its unit that reads back to the same value. Times and rates have the unit

@@ -286,12 +286,12 @@ inline constexpr std::array of_plan{
 /// Throws ConfigError if the plan is impossible; its message names the two conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
-/// Returns whether the layers split into this number of chunks of a pipeline: evenly, or with one layer less in the
+/// Returns whether the layers split into this number of chunks of a pipeline: evenly, or with one layer fewer in the
 /// first and the last chunk, which have the embedding and the loss.
 bool splits_over(const Transformer& model, std::int64_t chunks);
 
 /// Returns the layers of each chunk of the model, in order; the stage of chunk i is i mod pipeline. The split is even
-/// if possible. Otherwise the first and the last chunk have one layer less than the others, or none, because embedding
+/// if possible. Otherwise the first and the last chunk have one layer fewer than the others, or none, because embedding
 /// and logits count as a layer each (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
 std::vector<std::int64_t> layers_by_chunk(const Transformer& model, const TrainingPlan& plan);
 
