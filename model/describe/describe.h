@@ -24,7 +24,7 @@ concept HasDescription = requires {
 };
 
 /// Describes one member. The member's type decides what a file holds for it: a number, a rate, or the map of another
-/// described struct. A file may omit a std::optional.
+/// described struct. A file may omit a std::optional or HeapOptional.
 template <class S, class M>
 struct Entry {
   using Struct = S;
