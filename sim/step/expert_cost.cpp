@@ -23,7 +23,7 @@ double experts_used(double experts, double active, double in_total, double token
 }  // namespace
 
 /// Adds one kernel for all experts of the rank: their tiles fill waves together. It reads the weights of the experts
-/// that at least one token uses, or writes their gradients and, where GEMMs add to 32-bit sums, reads those too.
+/// that at least one token uses, or writes their gradients; where GEMMs add to 32-bit sums, it reads and writes these.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t routed_tokens = tokens_ * experts.active;

@@ -21,9 +21,9 @@ struct Probability {
   double value = 0.5;
 };
 
-/// Returns the slowdown that a share `probability` of machines does not exceed: all n GPUs are no slower than f with
-/// probability F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0 <
-/// probability < 1.
+/// Returns the slowdown that a share `probability` of machines does not exceed. All n GPUs are no slower than f with
+/// probability F(f)^n, so this slowdown is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1
+/// and 0 < probability < 1.
 double slowest_of(std::int64_t gpus, double sigma, Probability probability);
 
 /// A send between neighbouring stages, in either direction; the first stage follows the last. Stages are
@@ -36,6 +36,7 @@ struct StageSend {
   Bytes bytes;
   std::int64_t first_gpu = 0;
 };
+/// Returns the time of the send from `stage` to the next stage.
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage);
 
 }  // namespace commfuse

@@ -47,7 +47,8 @@ void LayerCost::latent_forward(Stream& stream) const {
 
 /// Every tensor rank selects keys for all tokens (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py). It computes the
 /// indexer's queries from the narrow queries, and one key per token and one weight per head from the hidden state. It
-/// scores all keys before a token in 8 bits and selects the highest scores. Scores are written and read once, in fp32.
+/// scores all keys before a token, in fp8 or, on GPUs without fp8, in bf16, and selects the highest scores. Scores are
+/// written and read once, in fp32.
 void LayerCost::indexer(Stream& stream, Direction direction) const {
   if (!model_.latent->indexer) {
     return;

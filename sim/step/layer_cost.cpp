@@ -31,10 +31,10 @@ constexpr double softmax_bytes = 4.0;
 constexpr double softmax_backward_bytes = 6.0;
 constexpr double dropout_bytes = 5.0;
 
-/// Megatron's fused softmax gives a thread block the scores of four heads, so a rank needs a multiple of four heads of
-/// its sequences (FusedScaleMaskSoftmax, `attn_batches % batch_per_block`). Otherwise PyTorch's kernels run one after
-/// the other. Bytes per score, forward: conversion to fp32, scale, conversion of the mask, mask in place, softmax,
-/// conversion to 16 bits. Backward: conversion to fp32, softmax, mask, scale, conversion to 16 bits.
+/// Megatron's fused softmax gives a thread block the scores of four heads, so the heads of a rank, counted once per
+/// sequence, must be a multiple of four (FusedScaleMaskSoftmax, `attn_batches % batch_per_block`). Otherwise PyTorch's
+/// kernels run one after the other. Bytes per score, forward: conversion to fp32, scale, conversion of the mask, mask
+/// in place, softmax, conversion to 16 bits. Backward: conversion to fp32, softmax, mask, scale, conversion to 16 bits.
 constexpr std::int64_t heads_of_fused_softmax = 4;
 constexpr std::array<double, 6> separate_softmax_bytes{6.0, 8.0, 3.0, 9.0, 8.0, 6.0};
 constexpr std::array<double, 5> separate_softmax_backward_bytes{6.0, 12.0, 9.0, 8.0, 6.0};
@@ -590,8 +590,8 @@ Stream LayerCost::embedding_backward() const {
   return stream;
 }
 
-/// A vocabulary that the ranks do not divide is not padded, although Megatron-LM pads it: the times of vTrain's table
-/// (50257 tokens on two to eight ranks) are those of vocab / tensor columns.
+/// A vocabulary that does not divide among the ranks is not padded, although Megatron-LM pads it: the times of vTrain's
+/// table (50257 tokens on two to eight ranks) are those of vocab / tensor columns.
 Stream LayerCost::logits_forward() const {
   Stream stream;
   const std::int64_t columns = model_.vocab / plan_.tensor;

@@ -146,8 +146,8 @@ class LayerCost {
   /// (refusal_of) and tensor ranks that share the tokens.
   [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 
-  /// Returns the time of one optimizer step over the parameters: Adam reads and writes the weights and both moments in
-  /// fp32, reads the gradient and writes the weight in 16 bits.
+  /// Returns the time of one optimizer step over the parameters: it reads and writes the weights and the moments (Adam:
+  /// two, SGD: one) in fp32, reads the gradients in the plan's gradient_dtype, and writes the weights in 16 bits.
   [[nodiscard]] Duration optimizer(std::int64_t parameters) const;
 
   /// Returns the group among all GPUs of the plan; `layout.gpus` is not read.

@@ -23,7 +23,7 @@ struct Projection {
 /// tokens, down its second, which scatters them.
 Transformer with_plain_mlp(const Transformer& model, std::int64_t columns);
 
-/// Return models whose gate_up is the in-projection of a state space, and whose down is its out-projection.
+/// Return a model whose gate_up is the in-projection of a state space, and a model whose down is its out-projection.
 Transformer with_mamba_in(const Transformer& model);
 Transformer with_mamba_out(const Transformer& model);
 

@@ -64,8 +64,9 @@ inline bool is_at_peak(double corrected_mfu) { return corrected_mfu >= 1.0; }
 /// with a line break; empty without names.
 std::string peak_note(const std::vector<std::string>& names);
 
-/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer.", then the share of healthy steps that differ as
-/// much, and advice if the errors do not explain the difference.
+/// Returns "Measured 4300.0 ms, predicted 4050.0 ms: 6.2% longer.", then the share of healthy steps that take as long
+/// (or are as short), advice if the errors do not explain the difference, and "Times below take the measurement into
+/// account."
 std::string in_words(const StepEvidence& evidence);
 
 }  // namespace commfuse

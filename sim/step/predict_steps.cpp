@@ -153,14 +153,14 @@ void require_few_tokens(const RunChoices& run) {
 /// share them.
 bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1; }
 
-/// Returns the named strategies; for "all", strategies_for_steps.
+/// Returns the named strategies. For "all", returns those of strategies_for_steps(), or only serial where no collective
+/// meets a GEMM, because all strategies take the same time there.
 std::vector<const Strategy*> strategies_of(const ScheduleChoice& schedules, const TrainingPlan& plan) {
   const bool names_none = schedules.named.empty();
   const std::vector<const Strategy*> wanted = names_none ? strategies_for_steps() : schedules.named;
   std::vector<const Strategy*> chosen;
   for (const Strategy& strategy : strategies()) {
     const bool is_wanted = std::find(wanted.begin(), wanted.end(), &strategy) != wanted.end();
-    // All strategies take the same time where no collective meets a GEMM.
     const bool differs =
         plan.sequence_parallel || has_ulysses_sites(plan) || !names_none || &strategy == &serial_strategy;
     if (is_wanted && differs) {
@@ -387,8 +387,8 @@ std::string what_fp8_includes(const Accelerator& accelerator, DType dtype) {
 }
 
 /// Adds warnings to a row: `memory`, if any, then one about an implementation that does not run here, one about
-/// recomputation in vain, one about fp8, one about tensor ranks that cross nodes, and last one about an implementation
-/// that nobody measured on such GPUs. A separate column also states the last one.
+/// recomputation in vain, one about fp8, one about tensor ranks that cross nodes, and one about an implementation that
+/// nobody measured on such GPUs, which a separate column also states.
 void warn(StepRow& row, const StepPoint& point, const std::string& memory = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
@@ -518,8 +518,9 @@ class StepDoubts {
   std::vector<Doubted> doubts_;
 };
 
-/// Returns first the row of the usual engine, which sums whole outputs, and then the rows of the strategies, whose
-/// ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with the reason.
+/// Returns first the row of a usual serving engine, which all-reduces whole outputs, and then the rows of the
+/// strategies, whose ranks share the tokens of the batch. A strategy that cannot split so few tokens yields a row with
+/// the reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   const RunChoices run = choices_of(settings);
   point.cached = run.seq;
@@ -643,7 +644,8 @@ std::string why_no_row(const StepPoint& point, const Implementation& kernels) {
                 : refusal_at(point, kernels);
 }
 
-/// Returns the implementations of the setting `as`; for "all", those that may run a GEMM of the point.
+/// Returns the implementations of the setting `as`; for "all", those that may run a GEMM of the point, without
+/// stand-ins.
 std::vector<std::shared_ptr<const Implementation>> implementations_at(const RunChoices& run, const Library& library,
                                                                       const StepPoint& point) {
   const std::string& names = run.schedules.implementations;

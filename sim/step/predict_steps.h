@@ -27,9 +27,10 @@ class StepPoints {
   ~StepPoints();
 
   /// Returns one row per strategy, after the row of a named framework and before those of the implementations in the
-  /// setting `as`. An implementation that cannot run has a row with the reason. A plan that exceeds the memory has a
-  /// row like any other; a strategy that cannot split the few tokens of a decoding step has a row with the reason.
-  /// Throws ConfigError for a plan whose settings clash. Requires a whole model.
+  /// setting `as`; for decoding, after the row of an engine that sums whole outputs. An implementation that cannot run
+  /// has a row with the reason, and so has a strategy without a schedule (for example, because it cannot split so few
+  /// tokens), unless the user named it for a step or a prefill. A plan that exceeds the memory has a row like any
+  /// other. Throws ConfigError for a plan whose settings clash, and for such a named strategy. Requires a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& wanted);
   /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& wanted);

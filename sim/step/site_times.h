@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a GEMM with its collective under a strategy: the evaluators simulate the schedule once per shape.
+// The time of a GEMM with its collective under a strategy. A Predictor simulates the schedule once per shape.
 #pragma once
 
 #include <cstdint>

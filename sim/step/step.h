@@ -42,13 +42,14 @@ struct StepPrediction {
   bool fits = true;   ///< The GPU has that much memory.
 };
 
-/// Returns the machine with the number of nodes that the plan needs: a machine of several nodes gets more or fewer, a
-/// single node stays unchanged. Throws ConfigError where the plan does not fit a single node.
+/// Returns the machine with the number of nodes that the plan needs: a machine with a network gets more or fewer nodes,
+/// a single node stays unchanged. Throws ConfigError where the plan does not fit a single node, and for more than 2^30
+/// GPUs.
 Machine resized(Machine machine, const TrainingPlan& plan);
 
-/// Throws ConfigError as require_possible of a plan does, and for a plan that does not fit the machine, a dtype that it
-/// lacks, activations of 32 bits, and layers that are not priced (latent attention with sequences that are divided
-/// among ranks).
+/// Throws ConfigError as require_possible of a plan does, and for a plan that does not fit the machine, a dtype that
+/// the machine lacks, activations of 32 bits, and attention that is not priced where ranks share sequences (latent
+/// attention; unfused attention with context ranks).
 void require_possible(const StepPoint& point);
 
 /// Returns how the framework holds the weights of fp8 GEMMs on the machine's GPUs. Before Blackwell, fp8 GEMMs read
@@ -64,7 +65,8 @@ MemoryRules memory_rules_of(const Framework& framework, const Machine& machine);
 /// implementation of its own (StepPoint::implemented).
 bool has_schedules(const StepPoint& point, SiteTimes& sites);
 
-/// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
+/// Predicts the step on an average machine (on_average() in passes.h). Throws ConfigError where the point's strategies
+/// have no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
 /// Returns only the time of predict_step(), which takes less work. Throws and requires as predict_step.
@@ -77,8 +79,7 @@ Duration least_step_time(const StepPoint& point, SiteTimes& sites);
 /// Requires a possible point.
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites);
 
-/// A forward pass over the prompts of a micro-batch on one stage, shared by tensor ranks, without pipeline and loss.
-/// Breakdown of a prefill or a decoding step: device times of all layers, which add up to the pass with `waiting`.
+/// Breakdown of a prefill or a decoding step: device times over all layers, which add up to the pass with `waiting`.
 struct InferenceBreakdown {
   Duration mixing{};   ///< Attention or state spaces, with their collectives.
   Duration mlp{};      ///< MLPs or experts, with their collectives.
@@ -86,6 +87,7 @@ struct InferenceBreakdown {
   Duration waiting{};  ///< For a host slower than its GPU.
 };
 
+/// A forward pass over the prompts of a micro-batch on one stage, shared by tensor ranks, without pipeline and loss.
 struct PrefillPrediction {
   Duration time{};
   std::optional<InferenceBreakdown> parts;  ///< Nothing for a woven pass, whose blocks run simultaneously.
@@ -93,8 +95,8 @@ struct PrefillPrediction {
   double mfu = 0.0;
   Bytes weights;      ///< On one GPU.
   Bytes cache;        ///< Keys, values and states that the pass leaves on one GPU.
-  Bytes least_cache;  ///< Least cache that more tensor ranks leave: each has a head, with copies of kv heads.
-  bool fits = true;   ///< Both fit in its memory; activations are not counted.
+  Bytes least_cache;  ///< Cache on one GPU with one tensor rank per head (kv heads are copied): the least possible.
+  bool fits = true;   ///< Weights and cache fit in the GPU's memory; activations are not counted.
 };
 
 /// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
@@ -108,8 +110,8 @@ struct DecodePrediction {
   double mfu = 0.0;
   Bytes weights;      ///< On one GPU.
   Bytes cache;        ///< Keys, values and states on one GPU.
-  Bytes least_cache;  ///< Least cache that more tensor ranks leave.
-  bool fits = true;   ///< Both fit in its memory.
+  Bytes least_cache;  ///< As in PrefillPrediction.
+  bool fits = true;   ///< Weights and cache fit in the GPU's memory.
 };
 
 /// Requires a possible point with one stage, cached > 0 and plan.seq 1.

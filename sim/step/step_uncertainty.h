@@ -70,10 +70,10 @@ struct StepResidual {
   double of_layout = 0.0;   ///< Specific to one layout, batch and sequence on the machine.
 };
 
-/// The values come from `commfuse-sim score --kind training_step --rows`, grouped by table and machine. Dense models:
-/// the means of 14 groups are off by 0.069 root mean square, about 0.03 of which comes from the machine's own errors;
-/// within a group rows vary by 0.041, pooled over the 11 groups with several rows. Mixtures of experts: five groups,
-/// predicted too fast by 0.21 to 0.53, and rows within a group vary by 0.14.
+/// Returns the errors of a training step. They come from `commfuse-sim score --kind training_step --rows`, grouped by
+/// table and machine. Dense models: the means of 14 groups are off by 0.069 root mean square, about 0.03 of which comes
+/// from the machine's own errors; within a group rows vary by 0.041, pooled over the 11 groups with several rows.
+/// Mixtures of experts: five groups, predicted too fast by 0.21 to 0.53, and rows within a group vary by 0.14.
 StepResidual step_residual(const Transformer& model);
 
 /// Returns the error of a prefill or a decoding step, common to all rows on one machine. From `commfuse-sim score`:
@@ -82,10 +82,11 @@ StepResidual step_residual(const Transformer& model);
 /// steps.
 StepResidual pass_residual(const StepPoint& point);
 
-/// Sites keep the schedules that are best on the unchanged machine. Training steps also have the errors of
-/// step_residual(), prefills and decoding steps those of pass_residual(). With `raised_kernels`, a point with an
-/// implementation also has the errors of these costs and the residual of their fit; they must be those of
-/// StepPoint::implemented or, without one, of the framework's implementation. Requires and throws as `time`.
+/// Sites of tensor ranks keep the schedules that are best on the unchanged machine; a block of Ulysses ranks has the
+/// best schedule on each machine. Training steps also have the errors of step_residual(), prefills and decoding steps
+/// those of pass_residual(). With `raised_kernels`, a point with an implementation also has the errors of these costs
+/// and the residual of their fit; the costs must be those of StepPoint::implemented or, without one, of the framework's
+/// implementation. Requires and throws as `time`.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
                              const std::vector<RaisedStep>& raised,
                              std::optional<std::span<const RaisedKernels>> raised_kernels = std::nullopt);
