@@ -65,8 +65,8 @@ const KnownCase* case_of(std::string_view name) {
   return match == known_cases.end() ? nullptr : match;
 }
 
-/// The page labels these rows with 2,048 tokens, but its command and an earlier revision (ac02c72) have 4,096. The time
-/// is 1.8 times that of the other row with 2,048 tokens.
+/// The source labels this row with 2,048 tokens, but its command and an earlier revision (ac02c72) have 4,096. Its time
+/// is 1.8 times that of mlp_gemm_ar, the other row with 2,048 tokens.
 constexpr std::string_view mislabelled = "mlp_ag_rs";
 
 /// Returns why a row is not predicted; empty if it is.

@@ -73,7 +73,7 @@ const CostPrior& prior_of(std::string_view name) {
   return *prior;
 }
 
-/// A fitted parameter: "ag_gemm.cut_cost" applies to one kind of site, "per_call" to both.
+/// A fitted parameter: "ag_gemm.cut_cost" applies to one kind of site, "per_call" to all kinds.
 struct Knob {
   std::string name;
   [[nodiscard]] std::string_view leaf() const { return std::string_view(name).substr(name.rfind('.') + 1); }

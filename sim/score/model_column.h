@@ -11,8 +11,8 @@
 
 namespace commfuse::score {
 
-/// Finds the file in configs/models whose name equals a cell. Case, separators and words that do not change the shape
-/// (Instruct, hf, chat, base) are ignored: "Llama-3.3-70B-Instruct" is llama-3.3-70b.
+/// Finds the file in configs/models whose name equals a cell. Case, separators, a release such as "-v0.1" and words
+/// that do not change the shape (Instruct, hf, chat, base) are ignored: "Llama-3.3-70B-Instruct" is llama-3.3-70b.
 class ModelColumn {
  public:
   ModelColumn();

@@ -2,7 +2,8 @@
 // Reads tables that compare a GEMM and serial communication with overlapped kernels for the same work: one row per
 // shape, one column of times per implementation.
 //
-//   op             ag (all-gather, then GEMM) or rs (GEMM, then reduce-scatter); without it, the file name has ag or rs
+//   op             ag (all-gather, then GEMM), rs (GEMM, then reduce-scatter) or ar (GEMM, then all-reduce); without
+//                  this column, the file name has one of these words
 //   M, N, K        sizes of the whole GEMM; N_per_gpu and K_per_gpu are sizes per rank
 //   ngpus or tp    number of ranks
 //   serial_us, torch_us, nccl_us, ...   the serial baseline; columns of only GEMMs or only communication are skipped

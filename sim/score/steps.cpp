@@ -164,9 +164,9 @@ double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
   return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
 }
 
-/// Chooses the settings that a table does not contain as its authors would have: the fastest micro-batch size and
-/// number of chunks per stage that fit in a GPU's memory. Uses one sequence and one chunk if nothing fits, and if no
-/// choice divides the batch and the layers.
+/// Chooses the settings that a table omits as its authors probably chose them: the fastest micro-batch size and number
+/// of chunks per stage that fit in a GPU's memory. Uses one sequence and one chunk if nothing fits, or if no choice
+/// divides the batch and the layers.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
   const std::int64_t layers_per_stage = step.model.layers / step.plan.pipeline;
@@ -447,9 +447,9 @@ double first_amount(Row& row, const Column& column) {
   return 1.0;
 }
 
-/// Recipes that keep activations of some layers in the host's memory: those with cpu_offloading_num_layers in
-/// scripts/performance/configs of Megatron-Bridge, for fp8 and weights that replicas share (use_megatron_fsdp). Other
-/// recipes of the table keep all activations on the GPU.
+/// Recipes that keep activations of some layers in the host's memory if they use fp8 and shard the weights over
+/// replicas (use_megatron_fsdp): those with cpu_offloading_num_layers in scripts/performance/configs of
+/// Megatron-Bridge. Other recipes of the table keep all activations on the GPU.
 struct OffloadingRecipe {
   std::string_view model;
   std::string_view gpu;
@@ -506,8 +506,8 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also returns true if the row names no format, because NVIDIA's pages without one cover releases that had only this
-  /// format.
+  /// Also returns true if the row names no format, because NVIDIA's pages that name none are of releases that had only
+  /// this format.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -533,7 +533,8 @@ class Recipes {
     }
   }
 
-  /// Reads the number of ranks that the weights are sharded over, or the first of two; 0, n/a or nothing: no FSDP.
+  /// Returns whether FSDP shards the weights. The cell has the number of ranks that share them, or two such numbers, of
+  /// which the first counts; 0, n/a and an empty cell mean no FSDP.
   [[nodiscard]] bool shards_weights(Row& row) const {
     const Column fsdp = table_.column("fsdp");
     const std::string_view cell = row.text(fsdp);

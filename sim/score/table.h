@@ -62,8 +62,8 @@ class Table {
   std::vector<std::string_view> quote_faults_;
 };
 
-/// Throws ConfigError if the file cannot be read, is larger than 256 MiB, has more than 1000 columns or 10 million
-/// cells, or has a mistake in the quotes of its header.
+/// Throws ConfigError if the file cannot be read, is larger than 256 MiB or in UTF-16, has more than 1000 columns or 10
+/// million cells, or has a mistake in the quotes of its header.
 Table read_table(const std::filesystem::path& path);
 
 /// Returns the text without the characters of `blanks` at its ends.

@@ -17,7 +17,7 @@ struct Compared {
   double measured_us = 0.0;
   double predicted_us = 0.0;
   std::span<const std::string_view> parts = {};
-  bool is_factor = false;  ///< The two are a ratio of times, without a unit.
+  bool is_factor = false;  ///< Both values are ratios of times, without a unit.
 };
 
 class Tally {
