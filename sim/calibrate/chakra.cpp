@@ -34,7 +34,7 @@ namespace proto = ChakraProtoMsg;
 using google::protobuf::io::CodedInputStream;
 
 constexpr std::size_t max_bytes = std::size_t{512} << 20U;
-/// Times are whole microseconds, so the time of a shorter kernel may be off by more than one percent.
+/// Times are in whole microseconds, so the time of a shorter kernel may be off by more than 1%.
 constexpr std::uint64_t min_microseconds = 100;
 
 std::string beginning_of(const fs::path& path) {

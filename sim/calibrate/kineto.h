@@ -9,9 +9,10 @@
 
 namespace commfuse::calibrate {
 
-/// Assigns each kernel to the innermost operator around its launch, which has the kernel's correlation. Without a
-/// launch, a kernel belongs to the operator with its external id. Throws ConfigError if the file cannot be read, is
-/// truncated, or is not such a trace.
+/// Assigns each kernel to the innermost operator with recorded shapes around its launch (the event with the kernel's
+/// correlation), or to the innermost operator if none has shapes. A kernel without such a launch or operator belongs to
+/// the operator with its external id. Throws ConfigError if the file cannot be read, is truncated, or is not such a
+/// trace.
 Profile read_kineto(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

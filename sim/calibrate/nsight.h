@@ -15,8 +15,8 @@ bool is_sqlite(const std::filesystem::path& path);
 /// Returns whether the file is a CSV of `nsys stats`, perhaps after other output.
 bool is_nsight_table(const std::filesystem::path& path);
 
-/// Assigns each kernel to the innermost operator's range around its launch. Throws ConfigError if the database is
-/// damaged, too large or not from Nsight Systems.
+/// Assigns each kernel to the innermost operator's range with sizes around its launch, or to the innermost range if
+/// none has sizes. Throws ConfigError if the database is damaged, too large or not from Nsight Systems.
 Profile read_nsight_database(const std::filesystem::path& path);
 
 /// Kernels in the table have no sizes, so no fit can use them; the profile only states why (Profile::skipped). Throws

@@ -194,7 +194,7 @@ class ObservationReader {
     return without_byte_order_mark(head).starts_with('{') && head.find(run_record_schema) != std::string::npos;
   }
 
-  /// All records must be of one machine, whatever the tables call it. The time to the next op comes from the last
+  /// All records must be of one machine, whatever the tables call it. Each delay (next_op, wake_up) comes from the last
   /// record that has it.
   void merge(Observations record) {
     if (!recorded_on_.empty() && record.machine != recorded_on_) {
@@ -312,8 +312,7 @@ class ObservationReader {
         MeasuredLatentDecode{size, from_seconds(1e-6 * time)});
   }
 
-  /// Reads a call. Skips it if Columns::why_not() gives a reason why no fit reads it; otherwise calls add_call(size,
-  /// time).
+  /// Reads a call. Skips it if Columns::why_not() returns a reason; otherwise calls add_call(size, time).
   template <class Columns, class AddCall>
   void read_call(Row& row, const Table& table, const AddCall& add_call) {
     const Columns columns(table);

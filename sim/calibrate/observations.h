@@ -85,13 +85,13 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 /// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`, a
 /// GEMM in a table or profile is a fault if it exceeds the base's peak by more than 5%, and a message is one if it
 /// exceeds 1.25 times the rate of the base's links. The size of the base's nodes decides whether a profiled group is
-/// within one node. Throws ConfigError for a file of an unknown kind, and for a file that cannot be read or is given
-/// twice.
+/// within one node. Throws ConfigError for a file of an unknown kind, for a file that cannot be read or is given twice,
+/// for rows of several machines, and if so many messages are too fast that the base must be another machine.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 
-/// Returns the micro-benchmarks of a record, each by its median; `source` names the record. Throws ConfigError if the
-/// record has none, or an unknown op.
+/// Returns the micro-benchmarks of a record, each by its median; `source` names the record. Ops that no fit uses are
+/// skipped. Throws ConfigError if the record has none, if its ops were emulated, and for a wrong dtype or size.
 Observations observations_of(const RunRecord& record, const std::string& source);
 
 }  // namespace commfuse::calibrate
