@@ -42,11 +42,11 @@ struct PlanSpace {
 
 /// Returns all possible plans that use every GPU, in a fixed order. The free degrees are: tensor ranks in powers of two
 /// within a node; stages, down to one layer each; every number of chunks per stage into which the layers split
-/// (splits_over), down to one layer each; context ranks that leave at least 1024 tokens each; micro-batches of 1 to 8
-/// sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline); recomputation of nothing or everything, or of the
-/// framework's selection where that frees memory; one rank of Ulysses; expert ranks: the greatest common divisor of
-/// experts and replicas, and every power of two that divides it. Tensor ranks share the tokens of norms (sequence
-/// parallelism).
+/// (splits_over), down to one layer each; context ranks in powers of two that leave at least 1024 tokens each;
+/// micro-batches of 1, 2, 4 or 8 sequences; ZeRO 1 (0 without replicas, 3 also without a pipeline); recomputation of
+/// nothing or everything, or of the framework's selection where that frees memory; one rank of Ulysses; expert ranks:
+/// the greatest common divisor of experts and replicas, and every power of two that divides it. Tensor ranks share the
+/// tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 
 /// Throws ConfigError, as a plan with these degrees does, if the fixed tensor and Ulysses ranks cannot share the heads

@@ -30,7 +30,7 @@ struct StepTail {
 /// The runs of a site in one step.
 struct SiteRuns {
   std::int64_t runs = 0;
-  double excess = 0.0;     ///< Seconds by which the mean run is longer than a run without jitter, as the step has it.
+  double excess = 0.0;     ///< Seconds by which the mean run exceeds the run in T, which has no jitter from run to run.
   double deviation = 0.0;  ///< Standard deviation of one run, seconds.
 };
 

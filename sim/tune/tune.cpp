@@ -239,7 +239,8 @@ std::optional<TunedPlan> fastest_with_these(StepPoint point, SiteTimes& times, s
   return shortest == fastest.end() ? std::nullopt : std::optional(*shortest);
 }
 
-/// Adds the steps of the first plan, which is the point's, with other schedules, and the fastest plan with these.
+/// Adds the steps of the first plan, which is the point's, with other schedules, and the fastest plan as the framework
+/// runs it or, without a framework, with serial.
 void add_baselines(StepPoint point, SiteTimes& times, const std::vector<TrainingPlan>& plans,
                    const StepCorrection& correction, Tuning& tuning) {
   choose_single(point, times, tuning);
@@ -257,8 +258,8 @@ void add_baselines(StepPoint point, SiteTimes& times, const std::vector<Training
 }
 
 /// Returns the step of the point's plan with the other exchange of keys and values; nothing without context ranks,
-/// where the exchange is impossible or needs more memory, or where it changes nothing, because layers with a window
-/// gather either way.
+/// where the exchange is impossible or needs more than `most_bytes` of memory, or where it changes nothing, because
+/// layers with a window gather either way.
 std::optional<StepPrediction> with_other_exchange(StepPoint point, SiteTimes& times, double most_bytes,
                                                   const StepCorrection& correction) {
   if (point.plan.context == 1) {

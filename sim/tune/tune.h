@@ -28,7 +28,7 @@ namespace commfuse {
 /// chip busy with communication; split GEMMs are as efficient as whole ones:
 ///
 ///   none  c + t
-///   ring  c / n + (n - 1) / n x max(c / 0.85, t), or c + (n - 1) / n x 0.15 t where t is below c / 0.85
+///   ring  c / n + (n - 1) / n x t where t exceeds c / 0.85, otherwise c + (n - 1) / n x 0.15 t
 ///   pipe  ring + t / n
 struct CalculonForms {
   Duration none{};
