@@ -31,8 +31,8 @@ struct MeasuredNode {
 };
 
 /// Returns the nodes of every table of collectives, in the order of tables, runs and GPUs. Skips tables of unknown
-/// machines, rows whose GPUs do not fit the machine, and rows of unknown collectives. Throws ConfigError as read_table
-/// does.
+/// machines and tables that name a machine per row (column hw), rows whose GPUs do not fit the machine, faulty rows,
+/// and rows of unknown collectives. Throws ConfigError as read_table does.
 std::vector<MeasuredNode> measured_nodes(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::expect

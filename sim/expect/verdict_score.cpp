@@ -147,7 +147,7 @@ void add_with_priors(const std::vector<MeasuredNode>& healthy, Judges& judges, V
   score.counts.insert(score.counts.end(), {called, slow, latency, link});
 }
 
-/// Returns whether two nodes have the same machine, number of GPUs and known NCCL version.
+/// Returns whether two different nodes have the same machine, number of GPUs and known NCCL version.
 bool are_of_one_fleet(const MeasuredNode& a, const MeasuredNode& b) {
   return &a != &b && a.machine.name == b.machine.name && a.gpus == b.gpus && !a.nccl_version.empty() &&
          a.nccl_version == b.nccl_version;
@@ -295,8 +295,8 @@ void add_with_calibrations(const std::vector<MeasuredNode>& healthy, VerdictScor
   score.counts.insert(score.counts.end(), {called, slow, latency});
 }
 
-/// Judges generated nvbandwidth matrices of eight GPUs, with the errors that copies.cpp states. There is no public
-/// matrix of a node that is known to be degraded.
+/// Judges generated nvbandwidth matrices of eight GPUs, with the errors that model/expect/copies.cpp states. There is
+/// no public matrix of a node that is known to be degraded.
 void add_copies(VerdictScore& score) {
   VerdictCount called = at_most("nvbandwidth, generated: healthy called bad", 0.01);
   VerdictCount named = at_least("nvbandwidth, generated: one pair at half its rate, called bad and named", 0.90);
