@@ -18,8 +18,8 @@ struct GridAxis {
 
 /// Returns the values of one piece of an axis: `1K..128K` (steps by the field's rule), `4K..16K+4K` (adds), `1K..64K*4`
 /// (multiplies), `x0.25..x4` of a bandwidth (doubles), or the text itself. The upper end is included if a step lands on
-/// it. Returns at most 10,000 values and does not check them. Throws ConfigError (`sentence; remedy`) for an
-/// invalid range.
+/// it. Does not check the values. Throws ConfigError (`sentence; remedy`) for an invalid range, and for more than
+/// 10,000 values.
 std::vector<std::string> axis_values(const Field& field, std::string_view text);
 
 /// Returns the setting that an axis varies. Throws ConfigError for an unknown key and for settings that change no

@@ -39,7 +39,8 @@ struct HandWritten {
 inline constexpr std::string_view own_work = "file";
 
 /// Requires a program that passed check_program. `sizes` may contain more sizes than this file needs. Throws
-/// ConfigError when a dimension has no size, or when its GEMMs have several dtypes.
+/// ConfigError if a dimension has no size, if the GEMMs have several dtypes, and if attention has different numbers of
+/// query and key rows.
 HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes);
 
 /// Throws ConfigError for a size that no file needs.

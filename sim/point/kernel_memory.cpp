@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t empty = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t fewest_slots = 256;
 /// 8 MiB: the million points of configs/sweeps/million.yaml need 1 MiB at each rate of links, and 6 MiB with
-/// uncertainty. When they are full, everything is forgotten, because grids rarely return to such old points.
+/// uncertainty. When this limit is reached, everything is forgotten, because grids rarely return to such old points.
 constexpr std::size_t most_words = std::size_t{1} << 20;
 
 std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {

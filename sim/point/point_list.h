@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of a grid by number. They are computed on demand, so a million points use no memory.
+// The points of a grid by number. They are computed on demand: without constraints, a million points use no memory;
+// with constraints, four bytes each.
 #pragma once
 
 #include <cstddef>

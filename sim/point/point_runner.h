@@ -30,7 +30,7 @@ class SharedWords {
   /// Puts a schedule of these kinds of sites into the row.
   void put_schedule(ResultRow& row, const std::vector<SiteKind>& kinds, const Strategy& strategy,
                     const StrategyOptions& options);
-  /// Forgets everything, because the machine, the prices or the jitter change.
+  /// Forgets the provenances. Must be called when the machine, the prices or the jitter change.
   void forget();
 
  private:
@@ -53,8 +53,9 @@ class PointRunner {
   /// settings of all points name.
   PointRunner(const Library& library, StructureCache& structures, ForEachIndex for_each = nullptr);
 
-  /// Returns the rows of the generated schedules, then of the files that belong to the point. A schedule or point that
-  /// cannot run yields a row with the reason. A pure function of the settings.
+  /// Returns the rows of the generated schedules, then of the implementations in the setting `as`, then of the files
+  /// that belong to the point. A schedule or point that cannot run yields a row with the reason; with `as: all`,
+  /// implementations that cannot run are omitted. A pure function of the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
   /// Throws ConfigError if no generated schedule of the point can be run, and if a named implementation does not cover

@@ -107,7 +107,8 @@ class Predictor {
   /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);
 
-  /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
+  /// Throws ConfigError if the strategy refuses the options, and if the tokens do not divide into the blocks of this
+  /// schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
   /// Returns the reason for which predict() throws for this schedule, without pricing it; empty if it does not throw.

@@ -126,8 +126,8 @@ Implementations implementations_named(const Settings& settings, const Library& l
 /// Finds the implementation of a row; null for an ideal schedule, and if no implementation has the name.
 const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
 
-/// Returns one entry per implementation in the setting `as` that covers the scope. Requires that the library has loaded
-/// them. Throws ConfigError if a named implementation does not cover the scope.
+/// Returns one entry per implementation in the setting `as` that covers the scope, without stand-ins for `all`.
+/// Requires that the library has loaded them. Throws ConfigError if a named implementation does not cover the scope.
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
 
 /// Returns the schedules that the implementation may use: all that agree with the options in its file.
@@ -139,7 +139,7 @@ std::string refusal_of(const Implementation& implementation, const Point& point)
 
 /// Returns the point at the implementation's prices, or at `costs`. Both must outlive the point. Collectives of NCCL
 /// hold SMs only while they run, so dynamic interference replaces static interference for implementations that use
-/// NCCL. It needs the engine, which then replaces replay.
+/// NCCL; the engine then replaces replay, which cannot simulate it.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 
