@@ -32,7 +32,8 @@ void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>
 void dismiss(World& world);
 
 /// Follows, on every other process, until the leader tells it to exit. `prepare` is called when there are points to
-/// run; the leader reports what `prepare` throws. `stop` ends the run.
+/// run; the leader reports what `prepare` throws. Once `stop` is set, this process begins no further point, but it
+/// still waits for the leader.
 void follow(World& world, const std::function<SharedSweep()>& prepare, const std::atomic<bool>* stop);
 
 }  // namespace commfuse

@@ -28,7 +28,7 @@ inline constexpr double max_mfu = 8.0;
 /// breaks.
 void require_plain(std::string_view name, std::string_view text);
 
-/// Returns whether a column may have that name: names go into tables, and into SQL, unquoted.
+/// Returns whether a column may have that name: names go into tables, and into SQL, without escaping.
 bool may_name_column(std::string_view name);
 
 /// Returns "a whole number", "text" and so on.

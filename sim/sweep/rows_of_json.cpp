@@ -46,7 +46,7 @@ constexpr std::string_view old_model_schema = "commfuse.step/1";
 
 bool is_text(const Json& json, std::string_view text) { return json.is_string() && json == text; }
 
-/// Throws RowMisfit for a value that is not a row.
+/// Returns whether the row is of a whole model. Throws RowMisfit for a value that is not a row.
 bool is_of_model(const Json& row) {
   const Json schema = row.is_object() ? row.value("schema", Json{}) : Json{};
   if (schema == old_layer_schema || schema == old_model_schema) {

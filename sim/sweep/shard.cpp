@@ -50,8 +50,9 @@ std::optional<Task> numbered_task(const Variable& variable, const char* index, c
   return own_index ? std::optional(Task{*own_index - from, task_count}) : std::nullopt;
 }
 
-/// The innermost scheduler wins. A task of an array may itself consist of several processes, but only if mpirun starts
-/// them.
+/// Returns the task of the first scheduler whose variables are set. Slurm arrays come before MPI: if mpirun starts the
+/// processes of a task of an array, all of them have the shard of that task. SLURM_PROCID comes last, because Slurm
+/// sets it in every job, even in one that runs mpirun or GNU parallel.
 std::optional<Task> task_of(const Variable& variable) {
   if (const auto array = slurm_array(variable)) {
     return array;

@@ -23,9 +23,9 @@ inline constexpr int max_shards = 100'000;
 /// Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 
-/// Returns whether the point is in the shard. Every point is in one shard; sizes of shards differ by at most one block
-/// of points. Neighbouring points, which have similar costs, go to different shards, in an order that does not coincide
-/// with any axis of the grid.
+/// Returns whether the point is in the shard. Every point is in one shard. Points are dealt in blocks of up to 64
+/// consecutive points, and sizes of shards differ by at most one block. Neighbouring blocks, which have similar costs,
+/// go to different shards, in an order that does not coincide with any axis of the grid.
 bool belongs_to(const Shard& shard, std::size_t point, std::size_t points);
 
 /// Returns the number of points in the shard.
