@@ -50,7 +50,7 @@ inline double makespan_us(const Prediction& prediction) {
   return to_microseconds(prediction.analysis.critical.makespan);
 }
 
-// The scorers, one file each.
+// The scorers; related kinds share a file.
 void score_products(const Table& table, Context& context, Tally& tally);
 void score_best_products(const Table& table, Context& context, Tally& tally);
 void score_layer_shapes(const Table& table, Context& context, Tally& tally);

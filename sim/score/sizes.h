@@ -39,8 +39,8 @@ struct AttentionColumns {
   Column hw, batch, seq, heads, kv_heads, head_dim, dtype;
 };
 
-/// The columns of attention in decoding. In these tables `seq` counts the keys of a sequence, and `dtype` is the dtype
-/// of the cache; a missing or unknown dtype reads as bf16.
+/// The columns of attention in decoding. In the size, `seq` counts the keys of a sequence (kv_len), and `dtype` is the
+/// dtype of the cache (kv_dtype); a missing or unknown dtype reads as bf16.
 struct DecodeColumns {
   explicit DecodeColumns(const Table& table);
   [[nodiscard]] AttentionSize size(Row& row) const;

@@ -66,7 +66,7 @@ std::vector<double> ranks_by(const std::vector<std::array<double, 2>>& pairs, st
 }
 
 /// Returns Spearman's rank correlation, which is the correlation of the ranks; nothing if a side has fewer than two
-/// values.
+/// different values.
 std::optional<double> rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   const std::array<std::vector<double>, 2> ranks{ranks_by(pairs, 0), ranks_by(pairs, 1)};
   const double mean = 0.5 * (static_cast<double>(pairs.size()) - 1.0);

@@ -32,7 +32,7 @@ Column time_on(const Table& table, int ctas) {
   return {};
 }
 
-/// The kernel, and the node on which it runs. `why_not` states why there is no such node; empty if there is one.
+/// The kernel, and the node on which it runs. `why_not` states why it runs on no known node; empty if it runs.
 struct SwitchKernel {
   FoundMachine known;
   std::shared_ptr<const Implementation> implementation = load_implementation("tokenweave");
