@@ -44,9 +44,9 @@ struct LayerPasses {
   PassTime gradient_time;  ///< Time of the pass in which gradients become final.
 };
 
-/// Adds the exchange of weights that replicas share: weights are gathered before each pass of their layer, and
-/// gradients are scattered after it, while a neighbouring layer runs. `overlapped` is the layer's time during an
-/// exchange.
+/// Adds an exchange of the replicas to a pass of a layer: weights are gathered before the pass, and gradients are
+/// scattered after it, while a neighbouring layer runs. Neighbours are assumed to take as long as this layer.
+/// `overlapped` is the layer's time during an exchange.
 Stream with_overlap(const Stream& stream, Duration overlapped, Duration exchange) {
   return stream.longer(with_exchange({stream.device, std::max(stream.device, overlapped)}, exchange) - stream.device);
 }
