@@ -378,8 +378,9 @@ std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& k
   return std::nullopt;
 }
 
-/// Halves the exact count as long as that hardly lengthens the run. A measured step corrects the times of smaller
-/// counts as it corrects that of the exact count.
+/// Returns the count at which the run is shortest, among those reached by halving the exact count; nothing if all take
+/// longer than the exact count. Halving ends where no layout is found or where the run takes far longer. A measured
+/// step corrects the times of smaller counts as it corrects that of the exact count.
 std::optional<SmallerCount> KindPlanner::smaller_count(const CapacityRun& exact) {
   constexpr double hardly = 1.5;  // on few GPUs, halving their number almost doubles the time
   std::optional<SmallerCount> best;
