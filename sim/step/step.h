@@ -105,12 +105,12 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 /// One more token for every sequence of a micro-batch, whose keys are in the cache.
 struct DecodePrediction {
   Duration time{};
-  std::optional<InferenceBreakdown> parts;  ///< As in PrefillPrediction.
+  std::optional<InferenceBreakdown> parts;  ///< Nothing for a woven pass.
   double tokens_per_second = 0.0;
   double mfu = 0.0;
   Bytes weights;      ///< On one GPU.
   Bytes cache;        ///< Keys, values and states on one GPU.
-  Bytes least_cache;  ///< As in PrefillPrediction.
+  Bytes least_cache;  ///< Cache on one GPU with one tensor rank per head.
   bool fits = true;   ///< Weights and cache fit in the GPU's memory.
 };
 
