@@ -240,6 +240,18 @@ TEST_F(FirstRunByFakes, APartThatFailsOnSeveralGpusFailsItsStage) {
   EXPECT_TRUE(prints(outcome, ": failed: gate_up with nccl,down with nccl\n")) << outcome.err;
 }
 
+TEST_F(FirstRunByFakes, ADivisibleStageThatIsStoppedIsLeftForTheNextCall) {
+  // `timeout` exits with 124 if the stage ends when asked to, with 137 if it must be killed.
+  for (const char* code : {"124", "137"}) {
+    program("timeout", std::string("[ -n \"$FIRST_RUN_BUDGET\" ] && exit ") + code + "; exec /usr/bin/timeout \"$@\"");
+    const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=middle");
+    EXPECT_TRUE(prints(outcome, std::string("middle: exit ") + code + " after ")) << outcome.err;
+    EXPECT_TRUE(prints(outcome, ": stopped; the next call continues it\n")) << outcome.err;
+    EXPECT_TRUE(prints(outcome, "0 failed")) << outcome.err;
+    std::filesystem::remove_all("bundle");
+  }
+}
+
 TEST_F(FirstRunByFakes, OneGpuLeavesOutTheStageOfSeveral) {
   const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=gpus");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

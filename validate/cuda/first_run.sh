@@ -400,7 +400,7 @@ run_stage() {
       done_count=$((done_count + 1))
       ;;
     69) unavailable_count=$((unavailable_count + 1)) ;;
-    124) if is_divisible "$name"; then left_count=$((left_count + 1)); else failed_count=$((failed_count + 1)); fi ;;
+    124 | 137) if is_divisible "$name"; then left_count=$((left_count + 1)); else failed_count=$((failed_count + 1)); fi ;;
     *) failed_count=$((failed_count + 1)) ;;
   esac
   case $code in
