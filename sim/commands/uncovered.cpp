@@ -38,14 +38,16 @@ std::string uncovered_in_words(const Settings& settings, const Library& library)
 
 std::string uncovered_in_words(const PointList& points, const Library& library) {
   std::string text;
-  std::set<std::array<std::string, 6>> seen;  // values of the settings on which the text depends
+  std::set<std::array<std::string, 6>> seen;  // values of the settings on which a line depends
+  std::set<std::string> lines;
   PointCursor cursor(points);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Settings& settings = cursor.at(i);
     if (seen.insert({settings.text("as"), settings.text("scope"), settings.text("model"), settings.text("hardware"),
                      settings.text("ranks"), settings.text("dtype")})
             .second) {
-      text += uncovered_in_words(settings, library);
+      const std::string line = uncovered_in_words(settings, library);
+      text += lines.insert(line).second ? line : "";
     }
   }
   return text;

@@ -32,8 +32,9 @@ TEST(RunImplementations, AsAllReportsScopesWithoutImplementations) {
   EXPECT_EQ(run_program("commfuse-sim why --scope layer --as all").err,
             "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
   EXPECT_EQ(run_program("commfuse-sim run --as all --uncertainty off").err, "");
-  const Outcome grid =
-      run_program("commfuse-sim run --axis scope=mlp,layer --axis seq=1K,2K --as all --uncertainty off");
+  const Outcome grid = run_program(
+      "commfuse-sim run --axis scope=mlp,layer --axis seq=1K,2K --axis ranks=2,4 --as all "
+      "--uncertainty off");
   EXPECT_EQ(grid.err, "--as all: no implementation covers scope layer; only ideal schedules are compared\n");
 }
 
