@@ -143,7 +143,12 @@ class Result:
 
     @property
     def data(self) -> Any:
-        """The JSON document as Python objects: a dict for tune, plan and score, a list of rows for other commands."""
+        """The JSON document as Python objects: a dict for tune, plan and score, a list of rows for other commands.
+
+        Raises ConfigError for calibrate, whose answer is text and the file that it wrote.
+        """
+        if self.command == "calibrate":
+            raise _engine.ConfigError("calibrate has no rows or JSON; read result.text, or the machine in result.files")
         if self._data is None:
             self._data = json.loads(self.to_json())
         return self._data

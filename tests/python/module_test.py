@@ -124,6 +124,9 @@ class SameBytes(InOwnFolder):
         self.assertEqual(printed.decode(), result.text)
         self.assertEqual(written, (self.folder / "mine.yaml").read_bytes())
         self.assertEqual(["mine.yaml"], result.files)
+        for rows in (lambda: result.data, lambda: len(result), lambda: result.columns):
+            with self.assertRaisesRegex(commfuse.ConfigError, "calibrate has no rows or JSON; read result.text"):
+                rows()
 
 
 class SameMessages(InOwnFolder):
