@@ -28,7 +28,7 @@ class Actors {
         ranks_(lowered.matching.uniform ? 1 : program_.mesh.ranks()),
         before_(ops_ * static_cast<std::size_t>(ranks_), none),
         last_(before_.size(), false) {
-    check(before_.size() < none / 3, "a replay has fewer than 2^30 ops");
+    check(before_.size() < none / 3, "a replay has fewer than 2^32 / 3 ops of all ranks");
     for (Rank rank = 0; rank < ranks_; ++rank) {
       std::vector<Actor> on_lane(program_.lanes.size(), none);
       for (std::size_t op = 0; op < ops_; ++op) {

@@ -64,7 +64,7 @@ class RandomProgram {
   static std::vector<Lane> random_lanes(std::mt19937_64& random) {
     std::vector<Lane> lanes{
         {LaneKind::compute, 0}, {LaneKind::comm, 0}, {LaneKind::aux, 0}, {LaneKind::comm, 1}, {LaneKind::copy, 0}};
-    lanes.resize(static_cast<std::size_t>(1 + below(random, 4)));
+    lanes.resize(static_cast<std::size_t>(1 + below(random, std::ssize(lanes))));
     return lanes;
   }
 
