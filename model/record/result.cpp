@@ -12,6 +12,7 @@
 
 #include "model/check.h"
 #include "model/describe/joined.h"
+#include "model/record/model_version.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 

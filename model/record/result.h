@@ -21,8 +21,6 @@
 
 namespace commfuse {
 
-/// Version of the model behind the results, which change only when this number does.
-inline constexpr int model_version = 28;
 /// Schema of rows, of layers and of whole models. Rows of "commfuse.result/1" (layers only) and of "commfuse.step/1"
 /// (whole models only) can be read as well.
 inline constexpr std::string_view result_schema = "commfuse.result/2";

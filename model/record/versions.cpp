@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/build_info.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "model/wrapped.h"
 
 namespace commfuse {

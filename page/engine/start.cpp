@@ -7,7 +7,7 @@
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
 #include "model/config/field.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "page/engine/answers.h"
 #include "sim/commands/listing.h"
 

@@ -12,7 +12,7 @@
 
 #include "model/build_info.h"
 #include "model/config_error.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "python/engine/call.h"
 #include "python/engine/keywords.h"
 #include "python/engine/table.h"

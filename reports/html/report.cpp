@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/record/model_version.h"
 #include "model/text/quantity.h"
 #include "reports/commas.h"
 #include "reports/comparison.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "reports/commas.h"
 #include "reports/figure/markup.h"
 #include "reports/html/page_frame.h"

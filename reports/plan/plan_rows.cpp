@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "reports/layout_cells.h"
 #include "reports/plan/plan_words.h"
 #include "reports/rows.h"

@@ -8,7 +8,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "sim/commands/sweep_outputs.h"
 #include "sim/point/unused_variables.h"
 #include "sim/sweep/sweep_digest.h"

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "model/text/counted.h"
 #include "model/text/decimals.h"
 #include "model/text/quantity.h"

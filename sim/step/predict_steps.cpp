@@ -25,6 +25,7 @@
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
+#include "model/record/model_version.h"
 #include "model/record/result.h"
 #include "model/text/quantity.h"
 #include "sim/step/layer_cost.h"

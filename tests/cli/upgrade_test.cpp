@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "model/program_text/text.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "tests/cli/program.h"
 #include "tests/cli/rows.h"
 #include "tests/own_folder.h"

@@ -56,7 +56,7 @@ changelog_has_its_headings() {
 
 model_version_is_stated() {
   local now
-  now=$(sed -n 's/^inline constexpr int model_version = \([0-9]*\);/\1/p' model/record/result.h)
+  now=$(sed -n 's/^inline constexpr int model_version = \([0-9]*\);/\1/p' model/record/model_version.h)
   grep -qiE "model version $now([^0-9]|$)" <<<"$notes" ||
     print_and_fail "CHANGELOG.md does not state model version $now"
 }

@@ -27,7 +27,7 @@ make_tree() {
   printf '%s\n' '# Changes' '' '## 0.3.1, 2027-02-01' '' '### Changed' '' '- Model version 17: a price.' '' \
     '### Deprecated' '' '- `tokens` is `seq`.' '' '## 0.2.0, 2026-12-01' '' '### Added' '' '- All.' >"$tree/CHANGELOG.md"
   printf 'constexpr std::array table{Rename{"tokens", "seq", 0, 3}};\n' >"$tree/model/config/renames.cpp"
-  printf 'inline constexpr int model_version = 17;\n' >"$tree/model/record/result.h"
+  printf 'inline constexpr int model_version = 17;\n' >"$tree/model/record/model_version.h"
   printf '{"schemas": ["commfuse.sweep/1"], "git_revision": "0123"}\n' |
     tee "$tree"/tests/upgrade/0.{2.0,3.1}/answers/version.json >/dev/null
   printf 'wrote\n' | tee "$tree"/tests/upgrade/0.{2.0,3.1}/commands.tsv >/dev/null

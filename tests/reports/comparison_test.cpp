@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/record/model_version.h"
 #include "model/record/result.h"
 #include "reports/crossover.h"
 #include "reports/point_rows.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "model/build_info.h"
-#include "model/record/result.h"
+#include "model/record/model_version.h"
 #include "tests/contents_of.h"
 
 namespace commfuse {

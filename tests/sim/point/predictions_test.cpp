@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/record/model_version.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
 #include "sim/parallel/run_points.h"
@@ -120,7 +121,7 @@ TEST(Predictions, ChangeOnlyTogetherWithTheModelVersion) {
   const std::string before{std::istreambuf_iterator<char>(in), {}};
   const bool same_version = before.substr(0, before.find('\n')) == now.substr(0, now.find('\n'));
   ASSERT_TRUE(!same_version || only_adds(without_version(before), without_version(now)))
-      << "predictions have changed: raise model_version in model/record/result.h, and run this again with "
+      << "predictions have changed: raise model_version in model/record/model_version.h, and run this again with "
          "COMMFUSE_RENEW_GOLDEN=1\n"
       << now;
   if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
