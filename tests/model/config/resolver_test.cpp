@@ -8,7 +8,7 @@
 
 #include "model/config/choices.h"
 #include "model/config_error.h"
-#include "tests/contents_of.h"
+#include "tests/golden_file.h"
 #include "tests/known.h"
 #include "tests/own_folder.h"
 
@@ -168,7 +168,8 @@ TEST_F(ResolverTest, TheOutputOfShowReadsBackTheSame) {
     second.read_file(path);
     EXPECT_EQ(to_yaml(second.finish(), false), text);
   }
-  EXPECT_EQ(to_yaml(first.finish(), true), test::contents_of(COMMFUSE_SOURCE_DIR "/tests/model/config/shown.yaml"));
+  const std::string with_origins = to_yaml(first.finish(), true);
+  EXPECT_EQ(with_origins, test::golden_file("model/config/shown.yaml", with_origins));
 }
 
 TEST_F(ResolverTest, SamplesDefaultTo1WithoutJitterAnd1000WithIt) {

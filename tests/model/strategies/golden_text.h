@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Golden texts, which tests compare as a whole. They are in golden/, next to the tests.
+// Golden texts of strategies. They are in golden/, next to the tests.
 #pragma once
 
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/golden_file.h"
 
 namespace commfuse {
 
-/// Returns the golden text `name`. If COMMFUSE_RENEW_GOLDEN is set, first overwrites it with `actual`; read the diff
-/// before you commit it.
+/// Returns the golden text `name`, renewed as golden_file() says.
 inline std::string golden_text(const std::string& name, const std::string& actual) {
-  const std::string path = std::string{COMMFUSE_SOURCE_DIR} + "/tests/model/strategies/golden/" + name;
-  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
-    std::ofstream{path} << actual;
-  }
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return test::golden_file("model/strategies/golden/" + name, actual);
 }
 
 }  // namespace commfuse

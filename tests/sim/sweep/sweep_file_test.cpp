@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "model/config_error.h"
-#include "tests/contents_of.h"
+#include "tests/golden_file.h"
 #include "tests/own_folder.h"
 #include "tests/sim/message_of.h"
 
@@ -148,7 +148,7 @@ TEST_F(SweepFileTest, ItsOutputReadsBackTheSame) {
       "title: 'a: b'\nset: {scope: qkv, strategy: {name: [serial, sliced], slices: 4}}\naxes:\n  - zip: {seq: 1K..4K, "
       "batch: [4, 2, 1]}\n  - hardware: [h100-sxm]\nconstraints: [seq % ranks == 0]\noutputs: [json, csv]\n";
   const std::string text = to_yaml(sweep(body, {.flags = {{"ranks", "4"}}}));
-  EXPECT_EQ(text, test::contents_of(COMMFUSE_SOURCE_DIR "/tests/sim/sweep/written_out.yaml"));
+  EXPECT_EQ(text, test::golden_file("sim/sweep/written_out.yaml", text));
   std::ofstream("b.yaml") << text;
   Resolver resolver;
   Sweep read_back = read_sweep("b.yaml", resolver);
