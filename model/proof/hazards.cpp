@@ -176,7 +176,7 @@ class RankHazards {
   std::vector<Cell> touched_;               // cells of the current operand
   std::vector<Cell> written_;               // cells that the current op writes
   const std::int32_t* finished_ = nullptr;  // finished ops before the current op, see Order
-  std::int32_t position_on_lane_ = 0;       // of the current op, see Order
+  std::int32_t position_on_lane_ = 0;       // position of the current op, see Order
 };
 
 void check_rank(const Program& program, const CellMap& cells, const RankCells& rank_cells, const Order& order,

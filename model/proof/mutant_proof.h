@@ -47,7 +47,7 @@ class MutantProof {
   const Program& original_;
   CellMap cells_;
   Matching matching_;
-  std::vector<Post> posts_;  // of the original, in the order of posting
+  std::vector<Post> posts_;  // posts of the original, in the order of posting
   Baseline baseline_;
   HazardTable hazards_;
   bool remote_;       // pushes or pulls access the memory of other ranks
