@@ -22,8 +22,8 @@ std::string number_of(const AgreementBar& bar, double number) {
 constexpr std::string_view agreement_heading =
     "\n## Static against dynamic\n\n"
     "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a "
-    "kernel is\nslowed by everything that may run at the same time, at fixed prices (`--interference static`); "
-    "the dynamic engine\ndetermines what actually runs at the same time. Both simulate the MLP of Llama-3.1-70B "
+    "kernel is\nslowed for as long as everything takes that may run at the same time (`--interference static`); the "
+    "dynamic engine\ndetermines what actually runs at the same time. Both simulate the MLP of Llama-3.1-70B "
     "on every machine of\n`configs/hardware` and `configs/clusters`, on 4, 8 and 16 ranks if the machine has "
     "them, for 2K, 8K and 32K tokens,\n"
     "with the fastest form of every strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a "

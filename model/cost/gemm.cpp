@@ -198,28 +198,41 @@ double effective_waves(std::int64_t units, const Speeds& speeds) {
   return fractional_waves + speeds.wave_quantum * (waves - fractional_waves);
 }
 
-/// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
-/// there is none, the choice's `loops` stays infinite.
-TileChoice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
+/// The k loop of a GEMM in `1 << split_shift` parts.
+struct KLoop {
+  double flops_per_cell = 0.0;
+  int split_shift = 0;
+};
+
+KLoop k_loop_of(std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
   const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
-  const double flops_per_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
-  const bool may_fill_several_waves = split_shift == 0 || (k >> split_shift) >= deep_part;
+  return {2.0 * static_cast<double>(steps << loop_step_shift), split_shift};
+}
+
+/// Returns the seconds of the k loops of all `units`.
+double loop_seconds(const Tile& tile, std::int64_t units, const KLoop& loop, const Speeds& speeds) {
+  const double waves = effective_waves(units, speeds);
+  double multiplied = waves * loop.flops_per_cell * speeds.seconds_per_flop[tile.speed];
+  if (speeds.fed_seconds_per_flop > 0.0) {
+    const double fed =
+        static_cast<double>(units) * loop.flops_per_cell * operands_of(tile) * speeds.fed_seconds_per_flop;
+    multiplied = std::sqrt(multiplied * multiplied + fed * fed);
+  }
+  return static_cast<double>(cells_of(tile)) * (multiplied + waves * speeds.seconds_per_cell);
+}
+
+/// Returns the fastest tile. If the k loop is split, considers only tiles whose parts fit in one wave or are deep; if
+/// there is none, the choice's `loops` stays infinite.
+TileChoice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, const KLoop& loop) {
+  const bool may_fill_several_waves = loop.split_shift == 0 || (k >> loop.split_shift) >= deep_part;
   TileChoice best;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const std::int64_t units = counts[i] << split_shift;
+    const std::int64_t units = counts[i] << loop.split_shift;
     if (!may_fill_several_waves && units > speeds.sms) {
       continue;
     }
-    const double cells = static_cast<double>(cells_of(tiles[i]));
-    const double waves = effective_waves(units, speeds);
-    double multiplied = waves * flops_per_cell * speeds.seconds_per_flop[tiles[i].speed];
-    if (speeds.fed_seconds_per_flop > 0.0) {
-      const double fed =
-          static_cast<double>(units) * flops_per_cell * operands_of(tiles[i]) * speeds.fed_seconds_per_flop;
-      multiplied = std::sqrt(multiplied * multiplied + fed * fed);
-    }
-    const double loops = cells * (multiplied + waves * speeds.seconds_per_cell);
+    const double loops = loop_seconds(tiles[i], units, loop, speeds);
     if (loops < best.loops) {
       best = {loops, i, units};
     }
@@ -255,17 +268,80 @@ double overlapped(double a, double b, double unhidden) {
   return greater + unhidden * lesser * (lesser / greater);
 }
 
-GemmEstimate describe(const TileChoice& choice, std::int64_t splits, const Speeds& speeds, double power,
-                      double memory) {
-  const std::int64_t waves = choice.units <= speeds.sms ? 1 : waves_of(choice.units, speeds);
-  const std::int64_t last_wave = choice.units - (waves - 1) * speeds.sms;
+/// What a GEMM needs on a budget of SMs, whichever tile it uses.
+struct Budget {
+  Speeds speeds;
+  double rate = 0.0;    // HBM, bytes per second
+  double memory = 0.0;  // seconds of HBM traffic
+  double power = 0.0;   // seconds that the power limit allows
+};
+
+Budget budget_of(const Accelerator& accelerator, const MatrixUnit& unit, const GemmSize& size, int sms) {
+  const double rate = hbm_rate(accelerator, unit.gemm, sms);
+  return {.speeds = speeds_of(accelerator, unit, sms),
+          .rate = rate,
+          .memory = memory_seconds(accelerator, unit.gemm, size, rate),
+          .power = power_seconds(unit.gemm, size, unit.dense_peak.value.value)};
+}
+
+/// A tile and a split of the k loop, with the time of the GEMM without ramp and conversion.
+struct Kernel {
+  TileChoice choice;
+  KLoop loop;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+double seconds_of(const GemmParameters& parameters, const GemmSize& size, const Kernel& kernel, const Budget& budget) {
+  const double loops = root_of_fourths(kernel.choice.loops, budget.power);
+  return overlapped(loops, budget.memory, parameters.unhidden.value) +
+         join_seconds(parameters, size, std::int64_t{1} << kernel.loop.split_shift, budget.rate);
+}
+
+Kernel fastest_kernel(const GemmParameters& parameters, const GemmSize& size, const Budget& budget) {
+  const TileCounts counts = count_tiles(size);
+  const std::int64_t fewest = *std::min_element(counts.begin(), counts.end());
+  Kernel fastest;
+  for (int shift = 0; shift <= max_split_shift; ++shift) {
+    const std::int64_t splits = std::int64_t{1} << shift;
+    const bool fits = splits * fewest <= budget.speeds.sms || (size.k >> shift) >= deep_part;
+    if (shift > 0 && (size.k < splits * least_split_depth || !fits)) {
+      break;
+    }
+    const KLoop loop = k_loop_of(size.k, shift);
+    Kernel kernel{fastest_tile(counts, budget.speeds, size.k, loop), loop};
+    kernel.seconds = seconds_of(parameters, size, kernel, budget);
+    if (kernel.seconds < fastest.seconds) {
+      fastest = kernel;
+    }
+  }
+  return fastest;
+}
+
+/// Returns the same kernel on fewer SMs. No SM runs faster than its share of the dense peak, so whole waves at that
+/// rate take the shortest possible time.
+Kernel with_fewer_sms(const Accelerator& accelerator, const MatrixUnit& unit, const GemmSize& size, Kernel kernel,
+                      const Budget& budget) {
+  const Tile& tile = tiles[kernel.choice.tile];
+  kernel.choice.loops = loop_seconds(tile, kernel.choice.units, kernel.loop, budget.speeds);
+  const double of_a_wave =
+      static_cast<double>(cells_of(tile)) * kernel.loop.flops_per_cell * accelerator.sms / unit.dense_peak.value.value;
+  const double whole_waves = static_cast<double>(waves_of(kernel.choice.units, budget.speeds)) * of_a_wave;
+  kernel.seconds = std::max(seconds_of(unit.gemm, size, kernel, budget), whole_waves);
+  return kernel;
+}
+
+GemmEstimate describe(const Kernel& kernel, const Budget& budget) {
+  const TileChoice& choice = kernel.choice;
+  const int sms = budget.speeds.sms;
+  const std::int64_t waves = choice.units <= sms ? 1 : waves_of(choice.units, budget.speeds);
+  const std::int64_t last_wave = choice.units - (waves - 1) * sms;
   return {.tile_m = lengths[tiles[choice.tile].m],
           .tile_n = lengths[tiles[choice.tile].n],
-          .splits = static_cast<int>(splits),
+          .splits = 1 << kernel.loop.split_shift,
           .waves = waves,
-          .last_wave_fill = static_cast<double>(last_wave) / speeds.sms,
-          .memory_bound = memory > std::max(choice.loops, power),
-          .power_bound = power > std::max(choice.loops, memory)};
+          .last_wave_fill = static_cast<double>(last_wave) / sms,
+          .memory_bound = budget.memory > std::max(choice.loops, budget.power),
+          .power_bound = budget.power > std::max(choice.loops, budget.memory)};
 }
 
 }  // namespace
@@ -292,33 +368,16 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
         "a matrix product has m, n, k and groups of at least 1");
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and the accelerator's SMs");
   const MatrixUnit& unit = accelerator.matrix_unit(size.dtype);
-  const GemmParameters& parameters = unit.gemm;
-  const Speeds speeds = speeds_of(accelerator, unit, sms);
-  const double rate = hbm_rate(accelerator, parameters, sms);
-  const double memory = memory_seconds(accelerator, parameters, size, rate);
-  const double power = power_seconds(parameters, size, unit.dense_peak.value.value);
-  const TileCounts counts = count_tiles(size);
-  const std::int64_t fewest = *std::min_element(counts.begin(), counts.end());
-
-  double shortest = std::numeric_limits<double>::infinity();
-  GemmEstimate estimate;
-  for (int shift = 0; shift <= max_split_shift; ++shift) {
-    const std::int64_t splits = std::int64_t{1} << shift;
-    const bool fits = splits * fewest <= sms || (size.k >> shift) >= deep_part;
-    if (shift > 0 && (size.k < splits * least_split_depth || !fits)) {
-      break;
-    }
-    const TileChoice choice = fastest_tile(counts, speeds, size.k, shift);
-    const double seconds = overlapped(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
-                           join_seconds(parameters, size, splits, rate);
-    if (seconds < shortest) {
-      shortest = seconds;
-      estimate = describe(choice, splits, speeds, power, memory);
-    }
+  Budget budget = budget_of(accelerator, unit, size, accelerator.sms);
+  Kernel kernel = fastest_kernel(unit.gemm, size, budget);
+  if (sms < accelerator.sms) {
+    budget = budget_of(accelerator, unit, size, sms);
+    kernel = with_fewer_sms(accelerator, unit, size, kernel, budget);
   }
-  const double conversion = conversion_seconds(accelerator, parameters, size, rate);
+  GemmEstimate estimate = describe(kernel, budget);
+  const double conversion = conversion_seconds(accelerator, unit.gemm, size, budget.rate);
   const double total =
-      conversion + choice_factor(accelerator, unit, size) * (to_seconds(ramp_of(accelerator, size)) + shortest);
+      conversion + choice_factor(accelerator, unit, size) * (to_seconds(ramp_of(accelerator, size)) + kernel.seconds);
   estimate.time = std::max(accelerator.kernel_floor.value, op_time(total, "a matrix product"));
   return estimate;
 }

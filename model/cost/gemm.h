@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of one GEMM on a budget of SMs: the shortest over a few tiles and splits of the k loop.
+// Time of one GEMM on a budget of SMs: the shortest on all SMs over a few tiles and splits of the k loop.
 //
 //   time   = max(kernel floor, conversion + choice x (ramp + overlapped(work, memory) + join))
 //   work   = (loops^4 + power^4)^(1/4)
@@ -31,6 +31,13 @@
 //
 // s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the GEMM, or of all GEMMs of its
 // run: long runs heat the chip, and slicing a GEMM does not cool it.
+//
+// Communication may hold some of the SMs. The kernel is still the fastest one on all SMs, because the library does not
+// know how many are free, and its time on the SMs that are left is at least
+//
+//   ceil(tiles x splits / sms left) x 2 tile_m tile_n k / splits x all sms / dense peak
+//
+// because no SM runs faster than its share of the peak (docs/decisions/0117).
 //
 // Tile and wave quantization: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
@@ -74,7 +81,7 @@ struct GemmSize {
 /// The estimate with its intermediate results, so that a report can explain it.
 struct GemmEstimate {
   Duration time{};  ///< Time on the device without launch time; never below the kernel floor.
-  int tile_m = 0;   ///< Fastest of a few tiles and splits.
+  int tile_m = 0;   ///< Of the tile and split that are the fastest of a few on all SMs.
   int tile_n = 0;
   int splits = 1;               ///< Parts of the k loop, each on a separate SM.
   std::int64_t waves = 0;       ///< Rounds over the SM budget; the last one may be partly full.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "model/check.h"
 #include "model/cost/attention.h"
@@ -382,6 +383,44 @@ void add_positions(const PricedProgram& priced, const Pricer& pricer, const Mach
       costs.by_rank[first + op] = times.met;
       costs.undisturbed_by_rank[first + op] = times.alone;
     }
+  }
+}
+
+/// Returns how long a kernel takes beside `communication`, which holds SMs: `met` if that lasts as long as the kernel,
+/// else slower only until the communication ends.
+Duration time_beside(Duration alone, Duration met, Duration communication) {
+  if (communication >= met) {
+    return met;
+  }
+  const double share = static_cast<double>(communication.count()) / static_cast<double>(met.count());
+  return alone + Duration{static_cast<std::int64_t>(share * static_cast<double>((met - alone).count()))};
+}
+
+/// Shortens kernels that take longer than all communication that they may meet. `times` has the ops of a rank. Where
+/// kernels take different times on different ranks, an exchange holds SMs while it waits for its partner, so its
+/// duration does not bound how long it slows kernels.
+void end_with_communication(const PricePlan& plan, const Costs& costs, Rank rank, std::span<Duration> times) {
+  for (auto first = plan.beside.begin(); first != plan.beside.end();) {
+    const std::size_t op = first->op;
+    const auto end = std::find_if(first, plan.beside.end(), [&](const auto& beside) { return beside.op != op; });
+    const Duration alone = costs.undisturbed_of(rank, op);
+    const Duration met = times[op];
+    Duration communication{};
+    for (; first != end && alone < met; ++first) {
+      for (std::size_t at = first->begin; at < first->end && communication < met; ++at) {
+        communication += times[plan.sm_holders[at]];
+      }
+    }
+    first = end;
+    times[op] = alone < met ? time_beside(alone, met, communication) : met;
+  }
+}
+
+void end_with_communication(const PricePlan& plan, Costs& costs) {
+  const std::size_t ops = plan.ops.size();
+  end_with_communication(plan, costs, 0, costs.duration);
+  for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
+    end_with_communication(plan, costs, static_cast<Rank>(row / ops), std::span(costs.by_rank).subspan(row, ops));
   }
 }
 
@@ -781,10 +820,13 @@ void put_prices(const PricedProgram& priced, const Sizes& sizes, const Machine& 
   alone ? price_exchanges_alone(program, sizes, machine, costs)
         : price_exchanges(program, meetings, plan.shared_ports, sizes, machine, costs);
   add_contention_if_any(priced, pricer, machine, costs);
+  add_positions(priced, pricer, machine, options.interference, known, costs);
+  if (options.interference == Interference::constant && plan.differ_by_rank.empty()) {
+    end_with_communication(plan, costs);
+  }
   if (options.implementation != nullptr) {
     implement(program, sizes, machine, options, costs);
   }
-  add_positions(priced, pricer, machine, options.interference, known, costs);
   add_issue_costs(plan, program, machine, options, costs);
 }
 

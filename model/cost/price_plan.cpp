@@ -56,6 +56,29 @@ PricePlan::OfOp plan_of_op(const Program& program, std::size_t index, const Meet
   return plan;
 }
 
+/// Adds the communication that kernels may meet.
+void add_sm_holders(const Program& program, const std::vector<Meetings>& meetings, PricePlan& plan) {
+  const auto lane_and_id = [&](std::size_t op) { return std::pair(std::size_t{program.ops[op].lane}, op); };
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (holds_sms(program, program.ops[op])) {
+      plan.sm_holders.push_back(op);
+    }
+  }
+  std::ranges::sort(plan.sm_holders, {}, lane_and_id);
+  const auto place_of_first = [&](std::size_t lane, std::size_t id) {
+    const auto place = std::lower_bound(plan.sm_holders.begin(), plan.sm_holders.end(), std::pair(lane, id),
+                                        [&](std::size_t op, const auto& wanted) { return lane_and_id(op) < wanted; });
+    return static_cast<std::size_t>(place - plan.sm_holders.begin());
+  };
+  for (std::size_t op = 0; op < meetings.size(); ++op) {
+    for (const LaneRange& range : meetings[op].sm_holders) {
+      plan.beside.push_back({.op = op,
+                             .begin = place_of_first(range.lane, position(range.first)),
+                             .end = place_of_first(range.lane, position(range.last) + 1)});
+    }
+  }
+}
+
 }  // namespace
 
 KernelParts::KernelParts(const Program& program) : before_(program.ops.size(), 0) {
@@ -115,6 +138,7 @@ PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetin
       plan.kernels.insert(plan.kernels.end(), {place_of(op, meetings[i]), place_of(op, {})});
     }
   }
+  add_sm_holders(program, meetings, plan);
   std::ranges::sort(plan.kernels);
   plan.kernels.erase(std::unique(plan.kernels.begin(), plan.kernels.end()), plan.kernels.end());
   return plan;

@@ -56,8 +56,17 @@ struct PricePlan {
     bool is_on_first_rank = true;
   };
 
+  /// Communication that holds SMs and that a kernel may meet: a range of `sm_holders`.
+  struct Beside {
+    std::size_t op = 0;  ///< the kernel
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
   KernelParts parts;
   std::vector<OfOp> ops;
+  std::vector<std::size_t> sm_holders;      ///< transfers that hold SMs, by lane, then by id
+  std::vector<Beside> beside;               ///< by kernel, one range for each lane that has such transfers
   std::vector<std::uint32_t> kernels;       ///< places in KernelTimes::shapes of GEMMs and elementwise ops, each once
   std::vector<CutGemm> cut_gemms;           ///< separate kernels
   std::vector<CutGemm> part_gemms;          ///< parts of kernels

@@ -53,11 +53,12 @@ Order::Order(const Program& program, Rank rank)
 
 bool communication_holds_sms(LaneKind lane) { return lane != LaneKind::copy && lane != LaneKind::kernel; }
 
-namespace {
-
-bool holds_sms(const Program& program, const Op& op, OpKind kind) {
-  return op.kind == kind && communication_holds_sms(program.lanes[op.lane].kind);
+bool holds_sms(const Program& program, const Op& op) {
+  return (op.kind == OpKind::exchange || op.kind == OpKind::collective) &&
+         communication_holds_sms(program.lanes[op.lane].kind);
 }
+
+namespace {
 
 /// The ops of one lane, and prefix counts of earlier exchanges and collectives that hold SMs.
 struct Queue {
@@ -68,8 +69,9 @@ struct Queue {
   Queue(const Program& program, const std::vector<OpId>& on_lane) : ops(on_lane) {
     for (const OpId op : ops) {
       const Op& record = program.ops[position(op)];
-      exchanges.push_back(exchanges.back() + (holds_sms(program, record, OpKind::exchange) ? 1 : 0));
-      collectives.push_back(collectives.back() + (holds_sms(program, record, OpKind::collective) ? 1 : 0));
+      const bool holds = holds_sms(program, record);
+      exchanges.push_back(exchanges.back() + (holds && record.kind == OpKind::exchange ? 1 : 0));
+      collectives.push_back(collectives.back() + (holds && record.kind == OpKind::collective ? 1 : 0));
     }
   }
 };
@@ -82,8 +84,13 @@ void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue
       static_cast<std::size_t>(std::partition_point(queue.ops.begin() + order.finished(op, lane), queue.ops.end(),
                                                     [&](OpId other) { return !order.before(op, other); }) -
                                queue.ops.begin());
-  meetings.exchange = meetings.exchange || queue.exchanges[first] < queue.exchanges[end];
-  meetings.collective = meetings.collective || queue.collectives[first] < queue.collectives[end];
+  const bool meets_exchange = queue.exchanges[first] < queue.exchanges[end];
+  const bool meets_collective = queue.collectives[first] < queue.collectives[end];
+  meetings.exchange = meetings.exchange || meets_exchange;
+  meetings.collective = meetings.collective || meets_collective;
+  if (meets_exchange || meets_collective) {
+    meetings.sm_holders.push_back({lane, queue.ops[first], queue.ops[end - 1]});
+  }
 }
 
 }  // namespace

@@ -43,15 +43,25 @@ class Order {
 /// Returns true unless the lane's data are moved without SMs of their own, by copy engines or by a kernel that runs
 /// anyway.
 bool communication_holds_sms(LaneKind lane);
+/// Returns true for an exchange or a collective that holds SMs.
+bool holds_sms(const Program& program, const Op& op);
+
+/// Ops of one lane with ids from `first` to `last`.
+struct LaneRange {
+  std::size_t lane = 0;
+  OpId first{};
+  OpId last{};
+};
 
 /// Ops that may run at the same time as an op, because neither is ordered before the other. For a compute op: the kinds
-/// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none). For an exchange that sends: one
-/// concurrent send of each of the other lanes (`rivals`), and the concurrent collectives (`contenders`). For a
-/// collective: the concurrent sends and collectives of other lanes (`contenders`). Both lists are sorted by lane, then
-/// by id.
+/// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none), and where it is (`sm_holders`,
+/// at most one range of each lane, sorted by lane). For an exchange that sends: one concurrent send of each of the
+/// other lanes (`rivals`), and the concurrent collectives (`contenders`). For a collective: the concurrent sends and
+/// collectives of other lanes (`contenders`). Both lists are sorted by lane, then by id.
 struct Meetings {
   bool exchange = false;
   bool collective = false;
+  std::vector<LaneRange> sm_holders;
   std::vector<OpId> rivals;
   std::vector<OpId> contenders;
 };

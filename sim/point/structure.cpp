@@ -25,6 +25,20 @@ void add_met(const Program& program, const std::vector<OpId>& on_rank, std::vect
   met = std::move(both);
 }
 
+/// Adds the ranges of ops that an op meets on another rank. Both lists are sorted by lane, and so is the result.
+void add_sm_holders(const std::vector<LaneRange>& on_rank, std::vector<LaneRange>& met) {
+  for (const LaneRange& range : on_rank) {
+    const auto place = std::lower_bound(met.begin(), met.end(), range.lane,
+                                        [](const LaneRange& before, std::size_t lane) { return before.lane < lane; });
+    if (place == met.end() || place->lane != range.lane) {
+      met.insert(place, range);
+    } else {
+      place->first = std::min(place->first, range.first);
+      place->last = std::max(place->last, range.last);
+    }
+  }
+}
+
 /// Returns the partners of each op on any rank. Ranks differ only if ops have predicates.
 std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
   std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
@@ -35,6 +49,7 @@ std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
     for (std::size_t op = 0; op < meetings.size(); ++op) {
       meetings[op].exchange = meetings[op].exchange || on_rank[op].exchange;
       meetings[op].collective = meetings[op].collective || on_rank[op].collective;
+      add_sm_holders(on_rank[op].sm_holders, meetings[op].sm_holders);
       add_met(program, on_rank[op].rivals, meetings[op].rivals);
       add_met(program, on_rank[op].contenders, meetings[op].contenders);
     }

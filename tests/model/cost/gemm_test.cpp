@@ -22,15 +22,15 @@ using test::h100_accelerator;
 
 using namespace std::chrono_literals;
 
-/// Returns ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops matter.
-Accelerator ten_sms() {
+/// Returns SMs of 1 TFLOP/s each and an HBM so fast that only the loops matter.
+Accelerator gpu_with(int sms) {
   Accelerator accelerator;
-  accelerator.name = "ten SMs";
-  accelerator.sms = 10;
+  accelerator.name = "a few SMs";
+  accelerator.sms = sms;
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e21};
   accelerator.sm_bandwidth.value = BytesPerSecond{1e21};
   MatrixUnit unit;
-  unit.dense_peak.value = FlopsPerSecond{10e12};
+  unit.dense_peak.value = FlopsPerSecond{1e12 * sms};
   unit.gemm.loop_efficiency.value = 1.0;
   unit.gemm.hbm_efficiency.value = 1.0;
   unit.gemm.cached_input_cost.value = 1.0;
@@ -39,6 +39,10 @@ Accelerator ten_sms() {
   accelerator.matrix_units[index_of(DType::bf16)] = unit;
   return accelerator;
 }
+
+Accelerator ten_sms() { return gpu_with(10); }
+
+GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
 
 TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
   // 1280 x 256 is ten tiles of 128 x 256, one per SM, and k = 1000 is rounded up to 16 steps of 64: 2 x 128 x 256 x
@@ -51,10 +55,10 @@ TEST(EstimateGemm, OneFullWaveTakesTheTimeOfOneTile) {
   EXPECT_FALSE(estimate.memory_bound);
 }
 
-TEST(EstimateGemm, LosingOneSmCanAddAWave) {
-  // Nine SMs can run this GEMM too. Tiles of 128 x 256 need two waves (134.2 us); tiles of 64 x 64 need ceil(80 / 9) =
-  // 9 waves of 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the shortest time.
-  const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
+TEST(EstimateGemm, AGpuWithOneSmLessUsesSmallerTiles) {
+  // On nine SMs, ten tiles of 128 x 256 need two waves (134.2 us); 80 tiles of 64 x 64 need ceil(80 / 9) = 9 waves of
+  // 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the shortest time.
+  const GemmEstimate estimate = estimate_gemm(gpu_with(9), {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{75'497'472});
   EXPECT_EQ(estimate.tile_m, 64);
   EXPECT_EQ(estimate.tile_n, 64);
@@ -62,24 +66,58 @@ TEST(EstimateGemm, LosingOneSmCanAddAWave) {
   EXPECT_DOUBLE_EQ(estimate.last_wave_fill, 8.0 / 9.0);
 }
 
-GemmParameters& bf16_of(Accelerator& accelerator) { return accelerator.matrix_units[index_of(DType::bf16)]->gemm; }
+TEST(EstimateGemm, AKernelThatLosesAnSmKeepsItsTile) {
+  // The library chooses ten tiles of 256 x 128 for ten SMs. With one SM taken they need two waves of 67.108864 us.
+  const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
+  EXPECT_EQ(estimate.time, Duration{2 * 67'108'864});
+  EXPECT_EQ(estimate.tile_m, 256);
+  EXPECT_EQ(estimate.tile_n, 128);
+  EXPECT_EQ(estimate.waves, 2);
+  EXPECT_DOUBLE_EQ(estimate.last_wave_fill, 1.0 / 9.0);
+}
+
+TEST(EstimateGemm, AnSmIsNeverFasterThanItsShareOfThePeak) {
+  // Power limits the GPU to half of its peak, and the fit let loops run at twice the peak. The ten tiles take almost
+  // twice 67.108864 us on all SMs. Four SMs have the same power, but need three waves of 67.108864 us at the peak.
+  Accelerator accelerator = ten_sms();
+  bf16_of(accelerator).loop_efficiency.value = 2.0;
+  bf16_of(accelerator).burst_efficiency.value = 0.5;
+  bf16_of(accelerator).sustained_share.value = 1.0;
+  bf16_of(accelerator).burst_time.value = 1us;
+  const GemmSize size{.m = 1280, .n = 256, .k = 1000};
+  EXPECT_LT(to_microseconds(estimate_gemm(accelerator, size, 10).time), 1.02 * 2 * 67.108864);
+  EXPECT_EQ(estimate_gemm(accelerator, size, 4).waves, 3);
+  EXPECT_EQ(estimate_gemm(accelerator, size, 4).time, Duration{3 * 67'108'864});
+}
+
+TEST(EstimateGemm, AKernelThatLosesSmsKeepsTheSplitOfItsLoop) {
+  Accelerator accelerator = ten_sms();
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.split_overhead.value = {};
+  // One tile, its k loop of 32 steps split over eight SMs: 2 x 64 x 64 x 256 / 1e12 = 2.097152 us. On four SMs these
+  // parts need two waves.
+  const GemmSize size{.m = 64, .n = 64, .k = 2048};
+  EXPECT_EQ(estimate_gemm(accelerator, size, 10).splits, 8);
+  EXPECT_EQ(estimate_gemm(accelerator, size, 8).time, Duration{2'097'152});
+  EXPECT_EQ(estimate_gemm(accelerator, size, 4).splits, 8);
+  EXPECT_EQ(estimate_gemm(accelerator, size, 4).time, Duration{2 * 2'097'152});
+}
 
 TEST(EstimateGemm, BusySmsShareTheRateOfOperands) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = gpu_with(9);
   bf16_of(accelerator).operand_feed.value = 1.0;
-  // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. A single tile has the rate of all ten
+  // A tile of 64 x 64 needs 8 / 3 as many operands per FLOP as one of 256 x 128. A single tile has the rate of all nine
   // SMs.
-  const GemmEstimate alone = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 1024}, 10);
-  EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * std::hypot(1.0, 8.0 / 3.0 / 10.0), 1e-6);
-  // On nine SMs, 80 tiles would take 8.388608 us x hypot(9 waves, 80 x 8 / 3 / 10) = 194.2 us. Fourteen tiles of
-  // 192 x 128 are the fastest: each needs 10 / 9 as many operands per FLOP as a tile of 256 x 128.
+  const GemmEstimate alone = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 1024}, 9);
+  EXPECT_NEAR(to_microseconds(alone.time), 8.388608 * std::hypot(1.0, 8.0 / 3.0 / 9.0), 1e-6);
+  // 80 tiles would take 8.388608 us x hypot(9 waves, 80 x 8 / 3 / 9) = 212.7 us. Fourteen tiles of 192 x 128 are the
+  // fastest: each needs 10 / 9 as many operands per FLOP as a tile of 256 x 128.
   const GemmEstimate shared = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(shared.tile_m * shared.tile_n, 192 * 128);
-  EXPECT_NEAR(to_microseconds(shared.time), 50.331648 * std::hypot(2.0, 14.0 * 10.0 / 9.0 / 10.0), 1e-6);
+  EXPECT_NEAR(to_microseconds(shared.time), 50.331648 * std::hypot(2.0, 14.0 * 10.0 / 9.0 / 9.0), 1e-6);
 }
 
 TEST(EstimateGemm, AWaveOverheadGrowsWithTheTile) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = gpu_with(9);
   bf16_of(accelerator).wave_overhead.value = 10us;
   // 64 x 64 is a quarter of 128 x 128: 9 x (8.388608 + 2.5) = 97.997472 us; 128 x 256: 2 x (67.108864 + 20) = 174.2.
   const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
@@ -110,7 +148,7 @@ TEST(EstimateGemm, EveryGroupHasItsOwnOperands) {
 }
 
 TEST(EstimateGemm, AvoidsSlowSmallTiles) {
-  Accelerator accelerator = ten_sms();
+  Accelerator accelerator = gpu_with(9);
   bf16_of(accelerator).tile_64x64.value = 0.5;
   bf16_of(accelerator).tile_128x64.value = 0.7;
   // On nine SMs tiles of 64 x 64 now take 9 x 16.777216 = 151.0 us, tiles of 128 x 64 5 x 16.777216 / 0.7 = 119.8. The
@@ -122,20 +160,22 @@ TEST(EstimateGemm, AvoidsSlowSmallTiles) {
 }
 
 TEST(EstimateGemm, APartlyFullWaveCostsItsQuantum) {
-  Accelerator accelerator = ten_sms();
-  for (Parameter<double> GemmParameters::*tile :
-       {&GemmParameters::tile_64x256, &GemmParameters::tile_128x64, &GemmParameters::tile_64x64}) {
-    (bf16_of(accelerator).*tile).value = 0.1;
-  }
-  bf16_of(accelerator).tile_256x128.value = 2.0;
   // 2560 x 256 is twenty tiles of 256 x 128, each of which takes 33.554432 us: two waves on ten SMs, and 2.5 waves on
   // eight, which count as 2.5 + 0.5 x wave_quantum.
-  const GemmSize size{.m = 2560, .n = 256, .k = 1024};
-  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{67'108'864});
-  EXPECT_EQ(estimate_gemm(accelerator, size, 8).time, Duration{100'663'296});
-  bf16_of(accelerator).wave_quantum.value = 0.5;
-  EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{67'108'864});
-  EXPECT_EQ(estimate_gemm(accelerator, size, 8).time, Duration{92'274'688});
+  const auto time_on = [](int sms, double wave_quantum) {
+    Accelerator accelerator = gpu_with(sms);
+    for (Parameter<double> GemmParameters::*tile :
+         {&GemmParameters::tile_64x256, &GemmParameters::tile_128x64, &GemmParameters::tile_64x64}) {
+      (bf16_of(accelerator).*tile).value = 0.1;
+    }
+    bf16_of(accelerator).tile_256x128.value = 2.0;
+    bf16_of(accelerator).wave_quantum.value = wave_quantum;
+    return estimate_gemm(accelerator, {.m = 2560, .n = 256, .k = 1024}, sms).time;
+  };
+  EXPECT_EQ(time_on(10, 1.0), Duration{67'108'864});
+  EXPECT_EQ(time_on(8, 1.0), Duration{100'663'296});
+  EXPECT_EQ(time_on(10, 0.5), Duration{67'108'864});
+  EXPECT_EQ(time_on(8, 0.5), Duration{92'274'688});
 }
 
 TEST(EstimateGemm, PowerJoinsTheLoopsAsTheRootOfFourthPowers) {
@@ -372,13 +412,14 @@ TEST(EstimateGemm, MoreWorkAndFewerSmsNeverTakeLessTime) {
   };
   for (int i = 0; i < 2000; ++i) {
     const GemmSize size{.m = draw(20'000), .n = draw(20'000), .k = draw(20'000)};
-    const int sms = static_cast<int>(draw(132));
-    const Duration time = estimate_gemm(accelerator, size, sms).time;
+    const Duration time = estimate_gemm(accelerator, size, 132).time;
     EXPECT_GE(time, accelerator.kernel_floor.value);
-    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m + draw(500), .n = size.n, .k = size.k}, sms).time, time);
-    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m, .n = size.n + draw(500), .k = size.k}, sms).time, time);
-    EXPECT_LE(estimate_gemm(accelerator, size, std::min(132, sms + 1)).time, time);
-    EXPECT_EQ(estimate_gemm(accelerator, size, sms).time, time);
+    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m + draw(500), .n = size.n, .k = size.k}, 132).time, time);
+    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m, .n = size.n + draw(500), .k = size.k}, 132).time, time);
+    const int sms = static_cast<int>(draw(132));
+    const Duration slowed = estimate_gemm(accelerator, size, sms).time;
+    EXPECT_LE(estimate_gemm(accelerator, size, std::min(132, sms + 1)).time, slowed);
+    EXPECT_EQ(estimate_gemm(accelerator, size, sms).time, slowed);
   }
 }
 

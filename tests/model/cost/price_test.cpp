@@ -136,6 +136,26 @@ TEST(Price, AGemmLosesSmsDuringAnExchangeButNotAfterTheLastOne) {
   EXPECT_EQ(without_interference.costs.duration, without_interference.costs.undisturbed);
 }
 
+//   comm      |gather 0|gather 1|
+//   compute            |GEMM 0         |GEMM 1         |
+TEST(Price, AGemmIsSlowOnlyAsLongAsACollectiveLasts) {
+  const Machine h100 = gapless_machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::gate_up, 8, "sliced", h100, {}, {.slices = 2});
+  const Duration gather = priced.costs.duration[priced.first(OpKind::collective)];
+  const std::size_t gemm = priced.first(OpKind::gemm);
+  GemmSize slice{.m = 32768 / 2, .n = 2 * 28672 / 8, .k = 8192};
+  slice.run = 2.0 * flops_of(slice);
+  const Duration alone = estimate_gemm(h100.accelerator, slice, 132).time;
+  const Duration met = estimate_gemm(h100.accelerator, slice, 132 - 24).time;
+  ASSERT_GT(met, alone);
+  ASSERT_LT(gather, met / 2);
+  EXPECT_EQ(priced.costs.undisturbed[gemm], alone);
+  // While the gather lasts, the GEMM does `gather / met` of its work.
+  EXPECT_NEAR(to_microseconds(priced.costs.duration[gemm]),
+              to_microseconds(alone) + to_microseconds(gather) * (1.0 - to_seconds(alone) / to_seconds(met)), 1e-5);
+  EXPECT_EQ(priced.costs.duration.back(), priced.costs.undisturbed.back());
+}
+
 TEST(Price, AnExchangeBetweenNodesHoldsTheSmsOfTheNetwork) {
   Machine cluster = shipped_machine("clusters/dgx-h100-x2.yaml");
   ASSERT_EQ(cluster.link.peer.ctas.value, 16);

@@ -121,6 +121,32 @@ TEST(Meetings, ArePairsOfOpsWithoutAnOrder) {
   EXPECT_FALSE(meetings[position(x0)].exchange);  // `exchange` is set only for compute ops.
 }
 
+//   comm     |x0 |x1 |x2 |            x2 waits for g1
+//   comm1    |y0 |
+//   compute  |g0 |g1 |                g1 waits for x0
+TEST(Meetings, HaveTheRangeOfEveryLaneThatHoldsSms) {
+  LaneSketch sketch;
+  const OpId x0 = sketch.exchange();
+  const OpId y0 = sketch.exchange({}, 1);
+  const OpId x1 = sketch.exchange();
+  const OpId g0 = sketch.copy(LaneKind::compute);
+  const OpId g1 = sketch.copy(LaneKind::compute, {x0});
+  sketch.exchange({g1});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  const std::vector<LaneRange>& beside_g0 = meetings[position(g0)].sm_holders;
+  ASSERT_EQ(beside_g0.size(), 2U);
+  EXPECT_EQ(beside_g0[0].first, x0);
+  EXPECT_EQ(beside_g0[0].last, x1);
+  EXPECT_EQ(beside_g0[1].first, y0);
+  EXPECT_EQ(beside_g0[1].last, y0);
+  const std::vector<LaneRange>& beside_g1 = meetings[position(g1)].sm_holders;
+  ASSERT_EQ(beside_g1.size(), 2U);
+  EXPECT_EQ(beside_g1[0].first, x1);
+  EXPECT_EQ(beside_g1[0].last, x1);
+  EXPECT_TRUE(meetings[position(x1)].sm_holders.empty());
+}
+
 TEST(Meetings, OmitExchangesThatHoldNoSms) {
   const auto meets_exchange = [](Lane lane) {
     LaneSketch sketch;
