@@ -59,10 +59,8 @@ export async function checkMap(page, checks, settled) {
 
 export async function checkWhy(page, checks, settled) {
   const lead = await page.value('document.querySelector("#why .lead").textContent');
-  checks.that(
-    /^commfuse takes [\d.]+\u202f\u00b5s less than serial \(\d+\.\d%\): .* less exposed/.test(lead),
-    `the comparison states what differs: ${lead}`,
-  );
+  const [, fastest] = /^(\w+) takes [\d.]+\u202f\u00b5s less than serial \(\d+\.\d%\): .* less exposed/.exec(lead) ?? [];
+  checks.that(fastest !== undefined, `the comparison states what differs: ${lead}`);
   const rows = await page.value('[...document.querySelectorAll("#why table:first-of-type tbody tr")].map((e) => e.textContent)');
   checks.that(
     rows.length > 8 && rows.some((row) => row.startsWith("GEMM 4096 \u00d7 ") || row.startsWith("GEMM 8192 \u00d7 ")) && !rows.some((row) => /GEMM .*\dK\b/.test(row)) && rows.some((row) => row.startsWith("exchange of ")),
@@ -72,7 +70,7 @@ export async function checkWhy(page, checks, settled) {
     '(() => { const s = document.getElementById("why-second"); s.value = "sliced"; s.dispatchEvent(new Event("change")); })()',
   );
   await page.until('document.querySelector("#why .lead").textContent.includes("than sliced")');
-  checks.that(await page.value('location.hash.includes("compare=commfuse,sliced")'), "the link names both schedules");
+  checks.that(await page.value(`location.hash.includes("compare=${fastest},sliced")`), "the link names both schedules");
   await settled(page);
 }
 
@@ -178,7 +176,7 @@ export async function checkHints(page, checks) {
   await page.until('!document.getElementById("hint").hidden');
   checks.that(/^commfuse: .*\n(direct|ring): .* shard/.test(await tip()), `a touched schedule explains its options: ${await tip()}`);
   const listed = await page.value('[...document.querySelectorAll("#options dt")].map((e) => e.textContent)');
-  checks.that(listed.length > 3 && listed.includes("k=4"), `the options on the screen are listed: ${listed}`);
+  checks.that(listed.length > 3 && listed.some((option) => /^k=\d$/.test(option)), `the options on the screen are listed: ${listed}`);
   await page.key("Escape");
 }
 
