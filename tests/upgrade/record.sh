@@ -124,8 +124,10 @@ wrote 0 answers/version.json 'commfuse-sim version -o json'
 wrote 0 answers/mutations.json 'commfuse-sim schedule mutate --scope mlp --strategy serial --ranks 2 -o json'
 
 for form in serial:mlp commfuse:qkv_backward sliced:attention tokenweave:mlp_ar; do
+  options= # the fastest number of slices depends on the model
+  [[ $form != sliced:* ]] || options='--slices 4 '
   wrote 0 "schedules/${form%:*}_${form#*:}.yaml" \
-    "commfuse-sim schedule export --strategy ${form%:*} --scope ${form#*:} --ranks 4"
+    "commfuse-sim schedule export --strategy ${form%:*} $options--scope ${form#*:} --ranks 4"
   is_read 0 "commfuse-sim schedule check schedules/${form%:*}_${form#*:}.yaml"
 done
 left 0 records/run.json "commfuse-validate run --spans --ranks 2 --seq 1K --scope gate_up --strategy serial,commfuse \
