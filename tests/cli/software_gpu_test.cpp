@@ -279,6 +279,12 @@ TEST_F(SoftwareGpu, GpusThatDoNotReachEachOtherHaveNoCopies) {
   EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U);
 }
 
+TEST_F(SoftwareGpu, TheListOfVisibleDevicesEndsAtAWordThatIsNone) {
+  on_one_gpu("links --copies ce --bytes '8 KiB' --iterations 3 --tolerance 1000000 --out copies.json",
+             "SOFTWARE_GPU_DEVICES=3 CUDA_VISIBLE_DEVICES=2,x,1 ");
+  EXPECT_EQ(record_of_software("copies.json").micro_benchmarks.size(), 2U);
+}
+
 // A record of an H100 node that is healthy except for one pair at half its rate.
 TEST_F(SoftwareGpu, ASlowPairOfARecordIsNamedByLinksAndByVerdict) {
   RunRecord record{.executor = "cuda", .compute = "real", .links = "copies"};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -52,9 +53,11 @@ const std::vector<int>& visible_devices() {
     }
     std::istringstream numbers(chosen);
     for (std::string text_of_number; std::getline(numbers, text_of_number, ',');) {
-      const int number = std::atoi(text_of_number.c_str());  // NOLINT(cert-err34-c): other text counts as 0
-      if (text_of_number.empty() || number < 0 || number >= settings().devices) {
-        break;
+      int number = 0;
+      const char* text_end = text_of_number.data() + text_of_number.size();
+      const auto [end, error] = std::from_chars(text_of_number.data(), text_end, number);
+      if (error != std::errc{} || end != text_end || number < 0 || number >= settings().devices) {
+        break;  // as CUDA does at the first entry that names no device
       }
       shown.push_back(number);
     }
