@@ -57,7 +57,7 @@ const std::vector<int>& visible_devices() {
       const char* text_end = text_of_number.data() + text_of_number.size();
       const auto [end, error] = std::from_chars(text_of_number.data(), text_end, number);
       if (error != std::errc{} || end != text_end || number < 0 || number >= settings().devices) {
-        break;  // as CUDA does at the first entry that names no device
+        break;  // CUDA too ends the list at the first entry that names no device
       }
       shown.push_back(number);
     }
