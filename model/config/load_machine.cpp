@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "model/config/catalogue.h"
@@ -17,6 +18,8 @@
 #include "model/config/read_link.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "model/hardware/change_shared.h"
+#include "model/hardware/described.h"
 #include "model/text/counted.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
@@ -213,14 +216,15 @@ Network read_network(YamlFile& file, YamlMap root) {
 CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double share) {
   CollectiveParameters part = with_rates(all_nics, share);
   part.rate.provenance = Provenance::prior;
-  if (part.tree != nullptr) {
-    TreeParameters tree = *part.tree;
-    tree.rate.provenance = Provenance::prior;
-    if (tree.two_nodes_rate) {
-      tree.two_nodes_rate->provenance = Provenance::prior;
-    }
-    part.tree = std::make_shared<const TreeParameters>(std::move(tree));
-  }
+  each_algorithm([&](const auto& entry) {
+    change_shared(part.*entry.member, [](auto& algorithm) {
+      each_parameter(algorithm, NoNames{}, [](NoNames, auto& parameter) {
+        if constexpr (std::is_same_v<decltype(parameter), Parameter<BytesPerSecond>&>) {
+          parameter.provenance = Provenance::prior;
+        }
+      });
+    });
+  });
   return part;
 }
 

@@ -5,10 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "model/check.h"
 #include "model/cost/custom_all_reduce.h"
 #include "model/cost/op_time.h"
+#include "model/hardware/described.h"
 #include "model/math/functions.h"
 
 namespace commfuse {
@@ -228,7 +232,7 @@ Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   return {cheapest.kernel, std::max(cheapest.time, scaled(1.0 / std::max(1.0, faster), real.time))};
 }
 
-/// Returns the time of a ring.
+/// Returns the time of the ring, or of NCCL's kernels.
 Duration ring_time(const CollectiveParameters& parameters, NcclTask task, Bytes total) {
   require_sizes(task.ranks, total);
   if (task.ranks == 1) {
@@ -237,6 +241,18 @@ Duration ring_time(const CollectiveParameters& parameters, NcclTask task, Bytes 
   task.total = static_cast<double>(total.count);
   return parameters.nccl == nullptr ? by_ring(parameters, task, parameters.ctas.value, FillEdge::smooth)
                                     : by_nccl(parameters, task).time;
+}
+
+/// Returns whether an all-reduce runs on trees of nodes whatever its size.
+bool always_uses_trees(const CollectiveParameters& parameters, int nodes) {
+  return nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters);
+}
+
+/// Returns the kernels of the framework that all_reduce_kernel names; null where an all-reduce cannot use them.
+const CustomAllReduce* framework_kernels(const CollectiveParameters& parameters, int nodes) {
+  return parameters.custom_all_reduce == nullptr || nodes > 1
+             ? nullptr
+             : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
 }
 
 }  // namespace
@@ -276,15 +292,13 @@ Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, 
 }
 
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
-  if (nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters)) {
+  if (always_uses_trees(parameters, nodes)) {
     require_sizes(ranks, total);
     return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
   const Duration nccl_time =
       ring_time(parameters, {.ranks = ranks, .passes = 2, .nodes = nodes, .gathers = true}, total);
-  const CustomAllReduce* framework = parameters.custom_all_reduce == nullptr || nodes > 1 || ranks == 1
-                                         ? nullptr
-                                         : kernels_of(*parameters.custom_all_reduce, parameters.all_reduce_kernel);
+  const CustomAllReduce* framework = ranks == 1 ? nullptr : framework_kernels(parameters, nodes);
   return framework == nullptr || total > framework->up_to.value
              ? nccl_time
              : std::min(nccl_time, custom_all_reduce_time(*framework, ranks, total));
@@ -322,6 +336,100 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
     return time_across;
   }
   return std::max(time_across, all_to_all_time(*spread.inside, node_gpus, Bytes{total.count / ranks * node_gpus}));
+}
+
+namespace {
+
+std::string_view in_words(NcclKernel kernel) {
+  switch (kernel) {
+    case NcclKernel::ll: return "NCCL's ring with LL";
+    case NcclKernel::ll128: return "NCCL's ring with LL128";
+    case NcclKernel::simple: return "NCCL's ring with Simple";
+    case NcclKernel::nvls: return "sums in the switch (NVLS)";
+    case NcclKernel::tree_ll: return "NCCL's tree with LL";
+    case NcclKernel::tree_ll128: return "NCCL's tree with LL128";
+    case NcclKernel::tree_simple: return "NCCL's tree with Simple";
+  }
+  return "";
+}
+
+/// Returns whether an all-reduce runs on the kernels of --all-reduce-kernel, because these are no slower than NCCL's.
+bool runs_framework_kernels(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+  const CustomAllReduce* const kernels = ranks == 1 ? nullptr : framework_kernels(parameters, nodes);
+  return kernels != nullptr && total <= kernels->up_to.value &&
+         custom_all_reduce_time(*kernels, ranks, total) == all_reduce_time(parameters, ranks, total);
+}
+
+}  // namespace
+
+std::string algorithm_in_words(const CollectiveParameters& parameters, CollectiveKind kind, int ranks, Bytes total,
+                               int nodes) {
+  const AllToAllParameters* direct = parameters.all_to_all.get();
+  if (kind == CollectiveKind::all_to_all && direct != nullptr) {
+    const bool small = total.count / ranks <= direct->small_up_to.value.count;
+    return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
+  }
+  if (kind == CollectiveKind::all_to_all && nodes > 1) {
+    return "direct: inside the node over links, to other nodes over NICs, simultaneously";
+  }
+  const bool is_all_reduce = kind == CollectiveKind::all_reduce;
+  if (is_all_reduce && always_uses_trees(parameters, nodes)) {
+    return "the fastest tree of nodes";
+  }
+  if (is_all_reduce && runs_framework_kernels(parameters, ranks, total, nodes)) {
+    return fmt::format("{}'s own kernel", name_of(parameters.all_reduce_kernel));
+  }
+  const auto kernel = kernel_taken(parameters, {.ranks = ranks,
+                                                .passes = is_all_reduce ? 2 : 1,
+                                                .total = static_cast<double>(total.count),
+                                                .nodes = nodes,
+                                                .gathers = kind != CollectiveKind::reduce_scatter});
+  return std::string{kernel ? in_words(*kernel) : "ring"};
+}
+
+void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int nodes,
+                     std::span<const Spread> spreads, Provenances& marked) {
+  const auto mark = [&](const auto& described) {
+    each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) {
+      marked[static_cast<std::size_t>(parameter.provenance)] = true;
+    });
+  };
+  const auto mark_all_to_all = [&](const AllToAllParameters& direct) {
+    mark(direct.small_up_to);
+    mark(direct.small);
+    mark(direct.large);
+  };
+  const bool is_all_reduce = kind == CollectiveKind::all_reduce;
+  mark(parameters.ctas);
+  mark(parameters.issue_cost);
+  if (kind == CollectiveKind::all_to_all && parameters.all_to_all != nullptr) {
+    mark_all_to_all(*parameters.all_to_all);
+    return;
+  }
+  if (kind == CollectiveKind::all_to_all) {
+    for (const Spread& spread : spreads) {
+      if (spread.inside != nullptr && spread.inside->all_to_all != nullptr) {
+        mark_all_to_all(*spread.inside->all_to_all);
+      }
+    }
+  }
+  if (is_all_reduce && nodes > 1 && parameters.tree != nullptr) {
+    mark(*parameters.tree);
+  }
+  if (is_all_reduce && always_uses_trees(parameters, nodes)) {
+    return;
+  }
+  if (const CustomAllReduce* kernels = is_all_reduce ? framework_kernels(parameters, nodes) : nullptr) {
+    mark(*kernels);
+  }
+  mark(static_cast<const RingParameters&>(parameters));
+  if (parameters.nccl != nullptr) {
+    mark(parameters.nccl->ll);
+    mark(parameters.nccl->ll128);
+    if (is_all_reduce) {
+      mark(parameters.nccl->nvls);
+    }
+  }
 }
 
 }  // namespace commfuse

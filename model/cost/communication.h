@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of P2P exchanges and of collectives. They contain no host issue cost: the host lane pays that.
+// Times of P2P exchanges and of collectives, the algorithm that sets each time, and the parameters that it depends on.
+// The times contain no host issue cost: the host lane pays that.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "model/hardware/link.h"
+#include "model/hardware/parameter.h"
+#include "model/program/program.h"
 #include "model/units.h"
 
 namespace commfuse {
@@ -111,6 +116,16 @@ struct Spread {
 /// Requires 1 <= m < ranks and rate_out > 0. The only available table of an all-to-all across nodes is DeepEP's, whose
 /// GPUs each send 43 to 58 GB/s over NICs of 50 GB/s (deepseek-ai/DeepEP, docs/legacy.md).
 Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread);
+
+/// Returns the algorithm and the protocol that set the time of a collective, in words, such as "NCCL's ring with LL".
+/// Has the requirements of the functions above.
+std::string algorithm_in_words(const CollectiveParameters& parameters, CollectiveKind kind, int ranks, Bytes total,
+                               int nodes = 1);
+
+/// Marks in `marked` the provenances of the parameters of every kernel that some message size would use. `spreads` has
+/// the layouts over which an all-to-all across nodes is spread.
+void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int nodes,
+                     std::span<const Spread> spreads, Provenances& marked);
 
 // Overloads for the link inside a node; model/hardware/machine.h chooses between it and the network.
 

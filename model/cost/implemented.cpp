@@ -13,6 +13,7 @@
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 #include "model/cost/price.h"
+#include "model/cost/priced_gemm.h"
 #include "model/cost/shape_sizes.h"
 #include "model/math/functions.h"
 #include "model/program/work.h"
@@ -108,9 +109,7 @@ Duration time_of_separate_shards(const Program& program, const Sizes& sizes, con
   if (cut.whole == 0) {
     return {};
   }
-  GemmSize shard = with_factors(gemm_size(gemm, sizes), options.gemm_dtype);
-  shard.run = unfused_products(program, sizes, options.experts);
-  shard.weight_bits = options.weight_bits;
+  GemmSize shard = priced_gemm(gemm, sizes, options, heating_work(program, sizes, options));
   const double rows = static_cast<double>(shard.m) * cut.part / cut.whole;  // rows with the work of this part
   shard.m = largest_part({.rows = shard.m, .parts = program.mesh.ranks()});
   const double parts = rows / static_cast<double>(shard.m);

@@ -17,6 +17,7 @@
 #include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
+#include "model/cost/priced_gemm.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
 #include "model/hardware/described.h"
@@ -46,13 +47,9 @@ class Pricer {
       : program_(program),
         sizes_(sizes),
         machine_(machine),
-        kernel_(options.attention),
-        gemm_dtype_(options.gemm_dtype),
-        window_(options.window),
-        weight_bits_(options.weight_bits),
-        experts_(options.experts),
+        options_(options),
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
-        run_(unfused_products(program, sizes, options.experts)) {}
+        heating_(heating_work(program, sizes, options)) {}
 
   /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
   /// of all scores.
@@ -72,11 +69,13 @@ class Pricer {
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
                    .share = block_pairs_seen / block_pairs};
-    if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // other kernels compute all scores
+    // Other kernels compute all scores.
+    if (options_.window.keys > 0 && shape.causal && options_.attention == AttentionKernel::fused) {
       see_window(rows, shape, size, queries, first);
     }
-    const Duration once = attention_time(machine_.accelerator, kernel_, size, rows, sms);
-    const bool saves_scores = kernel_ == AttentionKernel::unfused && is_bound_ && shape.queries == shape.keys;
+    const Duration once = attention_time(machine_.accelerator, options_.attention, size, rows, sms);
+    const bool saves_scores =
+        options_.attention == AttentionKernel::unfused && is_bound_ && shape.queries == shape.keys;
     return saves_scores ? std::min(once, attention_in_parts(shape, sms)) : once;
   }
 
@@ -113,22 +112,22 @@ class Pricer {
   /// the keys before the first one that any of them sees.
   void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
                   std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
+    const AttentionWindow& window = options_.window;
     const auto block = static_cast<double>(sizes_.elements({shape.keys.dimension, 1}) / size.batch);
     double scores = 0.0;
     std::int32_t earliest = first.front();
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const double begin = block * first[i];
       const double end = block * (first[i] + queries[i].rows);
-      scores += scores_in_window(window_, begin, end);
-      rows.beyond += queries_beyond(window_, begin, end);
+      scores += scores_in_window(window, begin, end);
+      rows.beyond += queries_beyond(window, begin, end);
       earliest = std::min(earliest, first[i]);
     }
     const auto keys = static_cast<double>(size.seq);
     rows.share = scores / (keys * keys);
-    rows.window = window_;
+    rows.window = window;
     const auto begin = static_cast<std::int64_t>(block * earliest);
-    rows.keys -=
-        std::max<std::int64_t>(0, window_.chunked ? begin / window_.keys * window_.keys : begin - window_.keys);
+    rows.keys -= std::max<std::int64_t>(0, window.chunked ? begin / window.keys * window.keys : begin - window.keys);
   }
 
   /// Rows of experts are copied before a separate kernel or summed after it. A kernel whose parts are separate ops is a
@@ -138,18 +137,14 @@ class Pricer {
     if (is_part_of_kernel(gemm)) {
       return of_kernel(size, kernel_cut_of(gemm).whole, sms);
     }
-    return without_copies(size, sms) + memory_bound_time(machine_.accelerator, routing_traffic(experts_, size), sms);
+    return without_copies(size, sms) +
+           memory_bound_time(machine_.accelerator, routing_traffic(options_.experts, size), sms);
   }
 
-  [[nodiscard]] GemmSize size_of(const GemmShape& gemm) const {
-    GemmSize size = with_factors(gemm_size(gemm, sizes_), gemm_dtype_);
-    size.run = run_;
-    size.weight_bits = weight_bits_;
-    return size;
-  }
+  [[nodiscard]] GemmSize size_of(const GemmShape& gemm) const { return priced_gemm(gemm, sizes_, options_, heating_); }
 
   [[nodiscard]] Duration without_copies(const GemmSize& size, int sms) const {
-    return estimate_gemm(machine_.accelerator, grouped(experts_, size), sms).time;
+    return estimate_gemm(machine_.accelerator, grouped(options_.experts, size), sms).time;
   }
 
   /// Returns the time of all queries, cut evenly into whichever number of parts takes the least time. Unfused attention
@@ -170,7 +165,7 @@ class Pricer {
       for (std::int32_t part = 1; part <= parts && sum < least; ++part) {
         const std::int32_t last = shape.causal ? part * (blocks / parts) : blocks;
         const double scores = shape.causal ? (2.0 * part - 1.0) / (2.0 * parts * parts) : 1.0 / parts;
-        sum += attention_time(machine_.accelerator, kernel_, size,
+        sum += attention_time(machine_.accelerator, options_.attention, size,
                               {.queries = rows_of(blocks / parts), .keys = rows_of(last), .share = scores}, sms);
       }
       least = std::min(least, sum);
@@ -234,31 +229,27 @@ class Pricer {
   [[nodiscard]] Duration duration_of(const AttentionShape& attention, int sms) const {
     check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
     const AttentionSize size = attention_size(attention, sizes_);
-    if (kernel_ == AttentionKernel::unfused) {
+    if (options_.attention == AttentionKernel::unfused) {
       return unfused_attention_time(machine_.accelerator, size, sms);
     }
-    if (window_.keys == 0 || !size.causal) {
+    if (options_.window.keys == 0 || !size.causal) {
       return attention_time(machine_.accelerator, size, sms);
     }
     const auto seq = static_cast<double>(size.seq);
     const QueryRows rows{.queries = size.seq,
                          .keys = size.seq,
-                         .share = scores_in_window(window_, 0.0, seq) / (seq * seq),
-                         .window = window_,
-                         .beyond = queries_beyond(window_, 0.0, seq)};
+                         .share = scores_in_window(options_.window, 0.0, seq) / (seq * seq),
+                         .window = options_.window,
+                         .beyond = queries_beyond(options_.window, 0.0, seq)};
     return attention_time(machine_.accelerator, size, rows, sms);
   }
 
   const Program& program_;
   const Sizes& sizes_;
   const Machine& machine_;
-  AttentionKernel kernel_;
-  std::optional<DType> gemm_dtype_;
-  AttentionWindow window_;
-  double weight_bits_;
-  ExpertSplit experts_;
+  const PriceOptions& options_;
   bool is_bound_;  // some ops are parts of one kernel, which no implementation has
-  Flops run_;      // FLOPs of a rank's unfused GEMMs, so that strategies are compared on an equally hot chip
+  Flops heating_;
 };
 
 /// Ensures that a GEMM cut into several kernels takes at least as long as the uncut GEMM. Without this rule, the sum of
@@ -490,16 +481,6 @@ void mark_all(const S& described, const Mark& mark) {
   each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) { mark(parameter); });
 }
 
-template <class Mark>
-void mark_nccl(const NcclKernels& nccl, bool is_all_reduce, const Mark& mark) {
-  const auto& [tuning, ll, ll128, nvls] = nccl;
-  mark_all(ll, mark);
-  mark_all(ll128, mark);
-  if (is_all_reduce) {
-    mark_all(nvls, mark);
-  }
-}
-
 /// Marks what a memory-bound kernel depends on.
 template <class Mark>
 void mark_traffic(const Accelerator& accelerator, const Mark& mark) {
@@ -540,50 +521,6 @@ void mark_gemm(const Accelerator& accelerator, DType dtype, bool converts, const
   });
   if (dtype == DType::fp8 && !converts && accelerator.supports(DType::bf16)) {
     mark(accelerator.matrix_unit(DType::bf16).gemm.ramp);
-  }
-}
-
-template <class Mark>
-void mark_all_to_all(const AllToAllParameters& direct, const Mark& mark) {
-  const auto& [up_to, small, large, fit] = direct;
-  mark(up_to);
-  mark_all(small, mark);
-  mark_all(large, mark);
-}
-
-/// Marks the parameters of every kernel that some message size would use.
-template <class Mark>
-void mark_collective(const Group& group, CollectiveKind kind, const Mark& mark) {
-  const CollectiveParameters& collective = *group.wires;
-  const bool is_all_reduce = kind == CollectiveKind::all_reduce;
-  const int nodes = group.nodes;
-  mark(collective.ctas, collective.issue_cost);
-  if (kind == CollectiveKind::all_to_all && collective.all_to_all != nullptr) {
-    mark_all_to_all(*collective.all_to_all, mark);
-    return;
-  }
-  if (kind == CollectiveKind::all_to_all) {
-    for (const Spread& spread : group.spreads) {
-      if (spread.inside != nullptr && spread.inside->all_to_all != nullptr) {
-        mark_all_to_all(*spread.inside->all_to_all, mark);
-      }
-    }
-  }
-  const bool uses_tree = is_all_reduce && nodes > 1 && collective.tree != nullptr;
-  if (uses_tree) {
-    mark_all(*collective.tree, mark);
-  }
-  if (uses_tree && !nccl_chooses_trees(collective)) {
-    return;
-  }
-  if (is_all_reduce && nodes == 1 && collective.custom_all_reduce != nullptr) {
-    if (const auto* framework = kernels_of(*collective.custom_all_reduce, collective.all_reduce_kernel)) {
-      mark_all(*framework, mark);
-    }
-  }
-  mark_all(static_cast<const RingParameters&>(collective), mark);
-  if (collective.nccl != nullptr) {
-    mark_nccl(*collective.nccl, is_all_reduce, mark);
   }
 }
 
@@ -630,16 +567,6 @@ int sms_left(const Program& program, const Machine& machine, const Meetings& mee
   const int exchange = meetings.exchange ? ctas_of_exchange(program, machine) : 0;
   const int collective = meetings.collective ? ring.ctas.value : 0;
   return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
-}
-
-Flops unfused_products(const Program& program, const Sizes& sizes, const ExpertSplit& experts) {
-  Flops sum{};
-  for (const Shape& shape : program.unfused) {
-    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      sum += flops_of(grouped(experts, gemm_size(*gemm, sizes)));
-    }
-  }
-  return sum;
 }
 
 namespace {
@@ -879,9 +806,8 @@ Costs price_alone(const Program& program, const std::vector<Meetings>& meetings,
   return costs;
 }
 
-std::array<bool, all_provenances.size()> provenances_of(const Program& program, const Machine& machine,
-                                                        const PriceOptions& options) {
-  std::array<bool, all_provenances.size()> kinds{};
+Provenances provenances_of(const Program& program, const Machine& machine, const PriceOptions& options) {
+  Provenances kinds{};
   const auto mark = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
   };
@@ -931,7 +857,7 @@ std::array<bool, all_provenances.size()> provenances_of(const Program& program, 
     } else {
       const auto& collective = std::get<CollectiveShape>(shape);
       const Group group = group_on_axis(program.mesh, collective.axis, machine);
-      mark_collective(group, collective.kind, mark);
+      mark_collective(*group.wires, collective.kind, group.nodes, group.spreads, kinds);
       if (collective.kind == CollectiveKind::all_to_all && group.nodes > 1) {
         mark_peer(machine.network->peer);
       }

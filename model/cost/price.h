@@ -77,11 +77,7 @@ int sms_left(const Program& program, const Machine& machine, const Meetings& mee
 /// Returns the number of ops that a host launches: all but those inside a kernel that was launched before.
 std::int64_t launched_ops(const Program& program);
 
-/// Returns the FLOPs of a rank's unsliced GEMMs, which determine how hot the chip runs.
-Flops unfused_products(const Program& program, const Sizes& sizes, const ExpertSplit& experts = {});
-
 /// Returns the provenances of the parameters that the prices of a program depend on, by Provenance.
-std::array<bool, all_provenances.size()> provenances_of(const Program& program, const Machine& machine,
-                                                        const PriceOptions& options);
+Provenances provenances_of(const Program& program, const Machine& machine, const PriceOptions& options);
 
 }  // namespace commfuse

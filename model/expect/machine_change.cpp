@@ -84,9 +84,10 @@ void each_of_type(Described& described, const Visit& visit) {
   });
 }
 
-template <class Wanted, class Visit>
-void each_tree_parameter(CollectiveParameters& collective, const Visit& visit) {
-  change_shared(collective.tree, [&](TreeParameters& tree) { each_of_type<Wanted>(tree, visit); });
+/// Changes the parameters of each of the algorithms besides the ring (collective_algorithms).
+template <class Change>
+void change_algorithms(CollectiveParameters& collective, const Change& change) {
+  each_algorithm([&](const auto& entry) { change_shared(collective.*entry.member, change); });
 }
 
 void multiply_latencies(CollectiveParameters& collective, double factor) {
@@ -99,7 +100,7 @@ void multiply_latencies(CollectiveParameters& collective, double factor) {
       lengthen(nccl.nvls->base_latency);
     }
   });
-  each_tree_parameter<Parameter<Duration>>(collective, lengthen);
+  change_algorithms(collective, [&](auto& algorithm) { each_of_type<Parameter<Duration>>(algorithm, lengthen); });
 }
 
 void multiply_latencies(PeerParameters& peer, double factor) {
@@ -185,7 +186,11 @@ Machine with_ctas(Machine machine, int ctas) {
       slow_down(protocol.rate);
       each_own_rate(protocol, slow_down);
     });
-    each_tree_parameter<Parameter<BytesPerSecond>>(collective, slow_down);
+    change_algorithms(collective, [&]<class Algorithm>(Algorithm& algorithm) {
+      if constexpr (is_of_nccl<Algorithm>) {
+        each_of_type<Parameter<BytesPerSecond>>(algorithm, slow_down);
+      }
+    });
     collective.ctas.value = std::min(collective.ctas.value, ctas);
   };
   change_inside(machine, limit_ctas);

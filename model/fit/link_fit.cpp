@@ -7,11 +7,14 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "model/check.h"
 #include "model/cost/communication.h"
 #include "model/fit/prior_fit.h"
+#include "model/hardware/described.h"
 #include "model/hardware/machine.h"
 #include "model/math/functions.h"
 
@@ -70,28 +73,18 @@ class Slots {
     }
   }
 
-  void add(const std::string& name, ProtocolParameters& protocol) {
-    add(name + "base_latency", protocol.base_latency);
-    add(name + "step_latency", protocol.step_latency);
-    add_wires(name + "rate", protocol.rate);
-    add(name + "own_copy_rate", protocol.own_copy_rate);
-    add(name + "ramp_size", protocol.ramp_size);
-  }
-
-  void add(const std::string& name, RingParameters& ring) {
-    add(name, static_cast<ProtocolParameters&>(ring));
-    if (ring.forward_latency) {
-      add(name + "forward_latency", *ring.forward_latency);
-    }
-    if (ring.own_sum_rate) {
-      add(name + "own_sum_rate", *ring.own_sum_rate);
-    }
-    if (ring.fill_size) {
-      add(name + "fill_size", *ring.fill_size);
-    }
-    if (ring.channel_latency) {
-      add(name + "channel_latency", *ring.channel_latency);
-    }
+  /// Adds all parameters of a described struct, under their keys in files after `prefix`.
+  template <class S>
+  void add_all(const std::string& prefix, S& described) {
+    each_parameter(described, prefix, [&]<class T>(const std::string& name, Parameter<T>& parameter) {
+      if constexpr (std::is_same_v<T, BytesPerSecond>) {
+        if (!is_own_rate(std::string_view(name).substr(name.rfind('.') + 1))) {
+          add_wires(name, parameter);
+          return;
+        }
+      }
+      add(name, parameter);
+    });
   }
 
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
@@ -157,35 +150,9 @@ std::shared_ptr<T> copy_of(std::shared_ptr<const T>& shared) {
 }
 
 void add_nccl(Slots& slots, NcclKernels& nccl) {
-  slots.add("nccl.ll.", nccl.ll);
-  if (nccl.ll128) {
-    slots.add("nccl.ll128.", *nccl.ll128);
-  }
-  if (nccl.nvls) {
-    slots.add("nccl.nvls.base_latency", nccl.nvls->base_latency);
-    slots.add_wires("nccl.nvls.rate", nccl.nvls->rate);
-    slots.add("nccl.nvls.ramp_size_per_rank", nccl.nvls->ramp_size_per_rank);
-  }
-}
-
-void add_tree(Slots& slots, const std::string& name, TreeProtocol& protocol) {
-  slots.add(name + "base_latency", protocol.base_latency);
-  slots.add(name + "level_latency", protocol.level_latency);
-  slots.add_wires(name + "rate", protocol.rate);
-  if (protocol.two_nodes_rate) {
-    slots.add_wires(name + "two_nodes_rate", *protocol.two_nodes_rate);
-  }
-}
-
-void add_tree(Slots& slots, TreeParameters& tree) {
-  add_tree(slots, "tree.", static_cast<TreeProtocol&>(tree));
-  slots.add("tree.ramp_size_per_rank", tree.ramp_size_per_rank);
-  if (tree.ll) {
-    add_tree(slots, "tree.ll.", *tree.ll);
-  }
-  if (tree.ll128) {
-    add_tree(slots, "tree.ll128.", *tree.ll128);
-  }
+  slots.add_all("nccl.ll.", nccl.ll);
+  slots.add_all("nccl.ll128.", nccl.ll128);
+  slots.add_all("nccl.nvls.", nccl.nvls);
 }
 
 double weight_of(Bytes size, const LinkFitOptions& options) {
@@ -251,19 +218,22 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
   CollectiveParameters& fitted = result.parameters;
   const std::shared_ptr<NcclKernels> nccl = copy_of(fitted.nccl);
   const std::shared_ptr<AllToAllParameters> direct = copy_of(fitted.all_to_all);
-  const std::shared_ptr<TreeParameters> tree = copy_of(fitted.tree);
   Slots slots(options);
-  slots.add("", static_cast<RingParameters&>(fitted));
+  slots.add_all("", static_cast<RingParameters&>(fitted));
   if (nccl != nullptr) {
     add_nccl(slots, *nccl);
   }
   if (direct != nullptr) {
-    slots.add("all_to_all.small.", direct->small);
-    slots.add("all_to_all.large.", direct->large);
+    slots.add_all("all_to_all.small.", direct->small);
+    slots.add_all("all_to_all.large.", direct->large);
   }
-  if (tree != nullptr) {
-    add_tree(slots, *tree);
-  }
+  each_algorithm([&](const auto& entry) {
+    if constexpr (is_of_nccl<AlgorithmOf<decltype(entry)>>) {
+      if (const auto algorithm = copy_of(fitted.*entry.member)) {
+        slots.add_all(std::string(entry.key) + ".", *algorithm);  // `fitted` owns it too
+      }
+    }
+  });
   result.report = fit(slots,
                       {.count = rows.size(),
                        .predicted_us = [&](std::size_t i) { return collective_microseconds(fitted, rows[i]); },

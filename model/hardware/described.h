@@ -364,6 +364,17 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
+/// True for algorithms of NCCL, whose settings affect them and whose tables measured them. The kernels of serving
+/// frameworks have tables of their own.
+template <class Algorithm>
+inline constexpr bool is_of_nccl = true;
+template <>
+inline constexpr bool is_of_nccl<CustomAllReduces> = false;
+
+/// Returns whether a rate with this key is that of a rank's own memory: the other rates of an algorithm are those of
+/// wires.
+constexpr bool is_own_rate(std::string_view key) { return key.starts_with("own_"); }
+
 /// Parameter struct of an algorithm: the pointee type of the shared pointer that its entry names.
 template <class E>
 using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;

@@ -17,6 +17,9 @@ enum class Provenance : std::uint8_t { prior, published, fitted, measured };
 inline constexpr std::array all_provenances{Provenance::prior, Provenance::published, Provenance::fitted,
                                             Provenance::measured};
 
+/// Whether each provenance occurs, by Provenance.
+using Provenances = std::array<bool, all_provenances.size()>;
+
 constexpr std::string_view name_of(Provenance provenance) {
   switch (provenance) {
     case Provenance::prior: return "prior";

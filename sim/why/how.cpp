@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "model/cost/communication.h"
-#include "model/cost/custom_all_reduce.h"
 #include "model/cost/expert_gemm.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
 #include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/priced_gemm.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
 
@@ -48,54 +48,6 @@ std::string_view memory_bound_in_words(const Accelerator& accelerator, Bytes tra
                                                                   : "HBM traffic sets the time";
 }
 
-std::string_view in_words(NcclKernel kernel) {
-  switch (kernel) {
-    case NcclKernel::ll: return "NCCL's ring with LL";
-    case NcclKernel::ll128: return "NCCL's ring with LL128";
-    case NcclKernel::simple: return "NCCL's ring with Simple";
-    case NcclKernel::nvls: return "sums in the switch (NVLS)";
-    case NcclKernel::tree_ll: return "NCCL's tree with LL";
-    case NcclKernel::tree_ll128: return "NCCL's tree with LL128";
-    case NcclKernel::tree_simple: return "NCCL's tree with Simple";
-  }
-  return "";
-}
-
-/// Returns whether the all-reduce runs on the kernels of --all-reduce-kernel, because these are no slower than NCCL's.
-bool runs_own_kernel(const Group& group, Bytes bytes) {
-  const CollectiveParameters& wires = *group.wires;
-  if (wires.custom_all_reduce == nullptr || group.nodes > 1 || group.ranks == 1) {
-    return false;
-  }
-  const CustomAllReduce* const kernels = kernels_of(*wires.custom_all_reduce, wires.all_reduce_kernel);
-  return kernels != nullptr && bytes <= kernels->up_to.value &&
-         custom_all_reduce_time(*kernels, group.ranks, bytes) == all_reduce_time(wires, group.ranks, bytes);
-}
-
-std::string collective_in_words(const Group& group, const CollectiveShape& shape, Bytes bytes) {
-  const AllToAllParameters* direct = group.wires->all_to_all.get();
-  if (shape.kind == CollectiveKind::all_to_all && direct != nullptr) {
-    const bool small = bytes.count / group.ranks <= direct->small_up_to.value.count;
-    return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
-  }
-  if (shape.kind == CollectiveKind::all_to_all && group.nodes > 1) {
-    return "direct: inside the node over links, to other nodes over NICs, simultaneously";
-  }
-  const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
-  if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
-    return "the fastest tree of nodes";
-  }
-  if (is_all_reduce && runs_own_kernel(group, bytes)) {
-    return fmt::format("{}'s own kernel", name_of(group.wires->all_reduce_kernel));
-  }
-  const auto kernel = kernel_taken(*group.wires, {.ranks = group.ranks,
-                                                  .passes = is_all_reduce ? 2 : 1,
-                                                  .total = static_cast<double>(bytes.count),
-                                                  .nodes = group.nodes,
-                                                  .gathers = shape.kind != CollectiveKind::reduce_scatter});
-  return std::string{kernel ? in_words(*kernel) : "ring"};
-}
-
 /// `nodes` is the number of nodes whose GPUs exchange the data.
 std::string exchange_in_words(const Machine& machine, int nodes, Bytes bytes) {
   const bool crosses = nodes > 1 && machine.network;
@@ -122,9 +74,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
       point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;
   const int sms = sms_left(program, machine, structure.meetings[op], interference);
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-    GemmSize size = grouped(point.price.experts, gemm_size(*gemm, sizes));
-    size.run = unfused_products(program, sizes, point.price.experts);
-    return gemm_in_words(machine.accelerator, size, sms);
+    const GemmSize size = priced_gemm(*gemm, sizes, point.price, heating_work(program, sizes, point.price));
+    return gemm_in_words(machine.accelerator, grouped(point.price.experts, size), sms);
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const std::string_view kernel = point.price.attention == AttentionKernel::fused ? "fused" : "unfused";
@@ -139,8 +90,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
     if (sums_in_kernels) {
       return "one kernel that sums in the switch";
     }
-    return collective_in_words(group_on_axis(program.mesh, collective->axis, machine), *collective,
-                               load_of(*collective, sizes));
+    const Group group = group_on_axis(program.mesh, collective->axis, machine);
+    return algorithm_in_words(*group.wires, collective->kind, group.ranks, load_of(*collective, sizes), group.nodes);
   }
   return std::string{
       memory_bound_in_words(machine.accelerator, traffic_of(std::get<ElementwiseShape>(shape), sizes), sms)};

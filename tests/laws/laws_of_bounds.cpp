@@ -5,7 +5,7 @@
 #include <array>
 
 #include "model/config/bandwidth_choice.h"
-#include "model/cost/price.h"
+#include "model/cost/priced_gemm.h"
 #include "model/cost/shape_sizes.h"
 #include "tests/laws/law.h"
 #include "tests/laws/wire_bound.h"
@@ -102,7 +102,7 @@ std::optional<double> below_peak(const Outcome& outcome, const Outcome&) {
   const Point& point = *outcome.point;
   const Prediction& prediction = *outcome.prediction;
   const MatrixUnit& unit = point.machine.accelerator.matrix_unit(point.dtype);
-  const double flops = unfused_products(prediction.structure->program(), prediction.sizes).count;
+  const double flops = heating_work(prediction.structure->program(), prediction.sizes, {}).count;
   const double shortest = flops / (unit.dense_peak.value.value * best_efficiency(unit)) * 1e12;
   return shortest / std::max(1.0, picoseconds(outcome.parts().compute));
 }

@@ -10,6 +10,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/price.h"
+#include "model/cost/priced_gemm.h"
 #include "model/program/order.h"
 #include "model/strategies/generate.h"
 #include "model/strategies/scope.h"
@@ -178,7 +179,7 @@ TEST(Implemented, AShardedGemmCostsTheSumOfItsShards) {
   const Costs costs = kernel.costs(&sites);
   const Accelerator& h100 = kernel.machine.accelerator;
   GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192};
-  shard.run = unfused_products(kernel.program, kernel.sizes);
+  shard.run = heating_work(kernel.program, kernel.sizes, {});
   const Duration shard_time = estimate_gemm(h100, shard, h100.sms).time;
   const std::vector<std::size_t> parts = kernel.of_kind(OpKind::gemm);
   ASSERT_EQ(parts.size(), 8U);
@@ -196,7 +197,7 @@ TEST(Implemented, ShardsHaveTheDtypeAndWeightsOfTheirKernel) {
   const Costs costs = price(kernel.program, kernel.meetings, kernel.sizes, kernel.machine, options);
   const Accelerator& h100 = kernel.machine.accelerator;
   GemmSize shard{.m = 512, .n = 28672 / 8, .k = 8192, .dtype = DType::fp8, .out = DType::bf16};
-  shard.run = unfused_products(kernel.program, kernel.sizes);
+  shard.run = heating_work(kernel.program, kernel.sizes, {});
   shard.weight_bits = 4.0;
   const std::size_t last = kernel.of_kind(OpKind::gemm).back();
   EXPECT_NEAR(to_seconds(costs.duration[last]), to_seconds(estimate_gemm(h100, shard, h100.sms).time), 2e-12);

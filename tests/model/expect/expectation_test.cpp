@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/expect/machine_change.h"
+#include "model/hardware/link_rates.h"
 #include "tests/model/hardware/made_links.h"
 
 namespace commfuse {
@@ -152,6 +154,17 @@ TEST(MachineChange, LatenciesAndClocksSlowSmallMessages) {
       to_seconds(message_time(with_latencies(machine, 2.0), small)) / to_seconds(message_time(machine, small));
   EXPECT_NEAR(latency, 2.0, 0.02);
   EXPECT_GT(message_time(with_clock(machine, 0.5), small), message_time(machine, small));
+}
+
+TEST(MachineChange, FrameworkKernelsHaveLatenciesButTheirOwnCtas) {
+  const std::optional<Machine> machine = with_all_reduce_kernel(load_machine("h100-sxm"), AllReduceKernel::vllm);
+  ASSERT_TRUE(machine);
+  const Message tiny = all_reduce_of(1);
+  EXPECT_NEAR(to_seconds(message_time(with_latencies(*machine, 2.0), tiny)),
+              2.0 * to_seconds(message_time(*machine, tiny)), 1e-11);
+  const Message one_mib = all_reduce_of(std::int64_t{1} << 20U);
+  EXPECT_LT(message_time(*machine, one_mib), message_time(load_machine("h100-sxm"), one_mib));
+  EXPECT_EQ(message_time(with_ctas(*machine, 12), one_mib), message_time(*machine, one_mib));
 }
 
 /// SMs unpack what arrives by LL and LL128, in trees as in rings. The wires set the rate of Simple.
