@@ -283,8 +283,12 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
              : std::min(small, time(peer.latency.value, peer.rate.value.value, peer.small->up_to.value));
 }
 
-Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+Duration ring_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
   return ring_time(parameters, {.ranks = ranks, .passes = 1, .nodes = nodes, .gathers = true}, total);
+}
+
+Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+  return ring_gather_time(parameters, ranks, total, nodes);
 }
 
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
@@ -383,12 +387,13 @@ std::string algorithm_in_words(const CollectiveParameters& parameters, Collectiv
                                                 .passes = is_all_reduce ? 2 : 1,
                                                 .total = static_cast<double>(total.count),
                                                 .nodes = nodes,
-                                                .gathers = kind != CollectiveKind::reduce_scatter});
+                                                .gathers = is_all_reduce || kind == CollectiveKind::all_gather,
+                                                .copies = kind == CollectiveKind::all_to_all});
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 
-void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int nodes,
-                     std::span<const Spread> spreads, Provenances& marked) {
+void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int ranks,
+                     std::span<const Spread> spreads, int nodes, Provenances& marked) {
   const auto mark = [&](const auto& described) {
     each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) {
       marked[static_cast<std::size_t>(parameter.provenance)] = true;
@@ -419,7 +424,8 @@ void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind
   if (is_all_reduce && always_uses_trees(parameters, nodes)) {
     return;
   }
-  if (const CustomAllReduce* kernels = is_all_reduce ? framework_kernels(parameters, nodes) : nullptr) {
+  const bool may_use_frameworks = is_all_reduce && ranks > 1;
+  if (const CustomAllReduce* kernels = may_use_frameworks ? framework_kernels(parameters, nodes) : nullptr) {
     mark(*kernels);
   }
   mark(static_cast<const RingParameters&>(parameters));

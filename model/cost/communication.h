@@ -85,6 +85,10 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 /// fastest tree.
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task);
 
+/// Returns the time of an all-gather by the ring or NCCL's choice of kernels, whatever other algorithms the link has.
+/// All collectives are classified by it (priced_shape.h).
+Duration ring_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
+
 /// Returns the time of an all-gather: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of a reduce-scatter: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
@@ -124,8 +128,8 @@ std::string algorithm_in_words(const CollectiveParameters& parameters, Collectiv
 
 /// Marks in `marked` the provenances of the parameters of every kernel that some message size would use. `spreads` has
 /// the layouts over which an all-to-all across nodes is spread.
-void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int nodes,
-                     std::span<const Spread> spreads, Provenances& marked);
+void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int ranks,
+                     std::span<const Spread> spreads, int nodes, Provenances& marked);
 
 // Overloads for the link inside a node; model/hardware/machine.h chooses between it and the network.
 

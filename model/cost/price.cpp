@@ -857,7 +857,7 @@ Provenances provenances_of(const Program& program, const Machine& machine, const
     } else {
       const auto& collective = std::get<CollectiveShape>(shape);
       const Group group = group_on_axis(program.mesh, collective.axis, machine);
-      mark_collective(*group.wires, collective.kind, group.nodes, group.spreads, kinds);
+      mark_collective(*group.wires, collective.kind, group.ranks, group.spreads, group.nodes, kinds);
       if (collective.kind == CollectiveKind::all_to_all && group.nodes > 1) {
         mark_peer(machine.network->peer);
       }

@@ -109,7 +109,7 @@ int nodes_of(const PricedShape& shape, const Machine& machine, int ranks) {
   return shape.nodes > 0 ? shape.nodes : (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
 }
 
-/// Returns the limit of a message. Every collective is timed as an all-gather of its bytes.
+/// Returns the limit of a message. Every collective is timed as an all-gather of its bytes by the ring.
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {
@@ -117,7 +117,7 @@ Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ran
     }
     const int nodes = nodes_of(shape, machine, ranks);
     const bool is_group_of_nodes = shape.nodes > 1 && crosses_nodes(shape, machine, ranks);
-    return all_gather_time(
+    return ring_gather_time(
         is_group_of_nodes ? collective_across(machine, ranks / nodes) : collective_over(machine, 0, ranks), ranks,
         bytes, nodes);
   };

@@ -187,7 +187,7 @@ Machine with_ctas(Machine machine, int ctas) {
       each_own_rate(protocol, slow_down);
     });
     change_algorithms(collective, [&]<class Algorithm>(Algorithm& algorithm) {
-      if constexpr (is_of_nccl<Algorithm>) {
+      if constexpr (is_of_library<Algorithm>) {
         each_of_type<Parameter<BytesPerSecond>>(algorithm, slow_down);
       }
     });

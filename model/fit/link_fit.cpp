@@ -228,7 +228,7 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
     slots.add_all("all_to_all.large.", direct->large);
   }
   each_algorithm([&](const auto& entry) {
-    if constexpr (is_of_nccl<AlgorithmOf<decltype(entry)>>) {
+    if constexpr (is_of_library<AlgorithmOf<decltype(entry)>>) {
       if (const auto algorithm = copy_of(fitted.*entry.member)) {
         slots.add_all(std::string(entry.key) + ".", *algorithm);  // `fitted` owns it too
       }

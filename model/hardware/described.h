@@ -364,12 +364,12 @@ template <class Visit>
 constexpr void each_algorithm(const Visit& visit) {
   std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
 }
-/// True for algorithms of NCCL, whose settings affect them and whose tables measured them. The kernels of serving
-/// frameworks have tables of their own.
+/// True for algorithms of the library that runs the ring: they have its CTAs, and its tables measure them, so faults
+/// and fits treat them as they treat the ring. The kernels of serving frameworks have tables and CTAs of their own.
 template <class Algorithm>
-inline constexpr bool is_of_nccl = true;
+inline constexpr bool is_of_library = true;
 template <>
-inline constexpr bool is_of_nccl<CustomAllReduces> = false;
+inline constexpr bool is_of_library<CustomAllReduces> = false;
 
 /// Returns whether a rate with this key is that of a rank's own memory: the other rates of an algorithm are those of
 /// wires.
