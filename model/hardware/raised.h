@@ -26,8 +26,8 @@ struct NamedParameter {
 /// GPUs have no separate entry: they change with the parameter of the link.
 std::vector<NamedParameter> parameters_of(const Machine& machine);
 
-/// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds and bytes.
-/// Aborts if there is no such parameter.
+/// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds, bytes
+/// and CTAs. Aborts if there is no such parameter.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
 /// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not show which.
@@ -44,13 +44,13 @@ enum class AffectedOps : std::uint8_t {
   exchanges,    ///< Exchanges inside a node.
 };
 
-/// Machine with a raised parameter that is made when it is first read, because a sweep keeps the raised machines of
-/// every rate of a link and reads half of them. Copies share it, and several threads may read it.
+/// A raised machine that is made only when it is first read: a sweep over the rate of a link keeps the raised machines
+/// for every rate, but reads only half of them. Copies share the machine, and several threads may read it.
 class MachineOnDemand {
  public:
   /// Holds a machine that exists already.
   MachineOnDemand(Machine machine);
-  /// Stands for raised(*base, name, share) and has its requirements. Requires a name.
+  /// Holds raised(*base, name, share), which the first read computes. Requires `name` to be a parameter of *base.
   MachineOnDemand(std::shared_ptr<const Machine> base, std::string name, double share);
 
   const Machine& operator*() const;

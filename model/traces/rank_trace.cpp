@@ -61,9 +61,9 @@ std::optional<std::int64_t> step_named(const std::string& name) {
 }
 
 bool is_communication(const std::string& name, const json& args) {
-  const std::string small = lower(name);
-  return args.contains("Collective name") || small.find("nccl") != std::string::npos ||
-         small.find("rccl") != std::string::npos;
+  const std::string lower_name = lower(name);
+  return args.contains("Collective name") || lower_name.find("nccl") != std::string::npos ||
+         lower_name.find("rccl") != std::string::npos;
 }
 
 /// Returns the time that at least one of the spans covers. Sorts the spans.
@@ -104,7 +104,7 @@ class Collector {
     }
   }
 
-  void take_job(std::string_view key, const json& value) {
+  void take_distributed(std::string_view key, const json& value) {
     if (key == "rank") {
       rank_ = whole_number(value);
     }
@@ -136,7 +136,7 @@ class Collector {
  private:
   void keep(Kernel kernel) {
     if (kernels_.size() >= max_kept) {
-      throw ConfigError(fmt::format("{}: more than {} kernels; trace fewer steps", path_, max_kept));
+      throw ConfigError(fmt::format("{}: more than {} kernels and copies; trace fewer steps", path_, max_kept));
     }
     kernels_.push_back(std::move(kernel));
   }
@@ -186,7 +186,7 @@ class Collector {
   std::string path_;
   std::optional<std::int64_t> rank_;
   std::vector<Kernel> kernels_;
-  std::vector<double> latest_ends_;  ///< By kernel: the latest end among it and those that began before it.
+  std::vector<double> latest_ends_;  ///< For each kernel, the latest end among the kernels up to it.
   std::map<std::int64_t, Span> gpu_steps_;
   std::map<std::int64_t, Span> host_steps_;
 };
@@ -195,8 +195,9 @@ class Collector {
 
 RankTrace read_rank_trace(const std::filesystem::path& path) {
   Collector collector(path.string());
-  visit_kineto(path, {.event = [&](const json& event) { collector.take(event); },
-                      .distributed = [&](std::string_view key, const json& value) { collector.take_job(key, value); }});
+  visit_kineto(
+      path, {.event = [&](const json& event) { collector.take(event); },
+             .distributed = [&](std::string_view key, const json& value) { collector.take_distributed(key, value); }});
   return std::move(collector).trace();
 }
 

@@ -15,11 +15,12 @@ struct SectionLink {
   std::string_view text;
 };
 
-/// Returns everything up to the first section. The first link is the target of "skip". `scripts` are the sources of
-/// scripts that may run, as content policies name them; empty: none. `subject` follows the title. Requires a link.
+/// Returns everything up to the first section. The "Skip to" link leads to the section of the first of `links`, which
+/// must not be empty. `scripts` goes into the content policy as the value of script-src; if empty, no script may run.
+/// `subject` follows the title.
 std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts = {},
                       std::string_view subject = {});
-/// Returns everything after the last section; the words may contain any text.
+/// Returns everything after the last section. `words` is plain text, not markup.
 std::string page_foot(std::string_view words);
 
 /// Opens a <section> with its heading. `title` is markup.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executes the notebooks of docs/notebooks and names the cell that failed.
 
-Run with PYTHONPATH at the built module. Exits with 77 without nbclient and ipykernel.
+Set PYTHONPATH to the folder of the built module. Exits with status 77 (skipped) if nbclient or ipykernel is missing.
 """
 
 import os

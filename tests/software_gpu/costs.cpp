@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stated time: each stream has a clock that only its work advances, and work that waits for an event continues at the
-// later of the two clocks. The duration of a schedule then follows from its order and its stated costs, at any speed of
-// the processor.
+// Stated time: each stream has a clock that only its own work advances. An event carries the clock of the stream that
+// recorded it, and a stream that waits for the event continues at the later of the two clocks. The duration of a
+// schedule then follows from its order and its stated costs, however fast the processor is.
 #include <algorithm>
 #include <cmath>
 

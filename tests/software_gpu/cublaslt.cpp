@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum k in another order than the reference, and its
-// preferred algorithm depends on the shape; within one algorithm the bits of a row do not depend on other rows. It
-// refuses whatever cuBLASLt refuses, and ends the process if two kernels use one workspace simultaneously.
+// The double of cuBLASLt: libcublasLt.so.13. Its algorithms sum over k in a different order from the reference,
+// and its preferred algorithm depends on the shape; within one algorithm the bits of a row do not depend on other rows.
+// It refuses whatever cuBLASLt refuses, and ends the process if two kernels use one workspace simultaneously.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -50,7 +50,7 @@ struct Algorithm {
   std::uint64_t magic = 0;
   std::uint32_t parts = 1;      // parts of k, each summed separately
   std::uint32_t lanes = 1;      // interleaved sums within a part
-  std::uint32_t alignment = 1;  // bytes, of every operand
+  std::uint32_t alignment = 1;  // alignment of every operand, in bytes
   std::uint32_t reduction = CUBLASLT_REDUCTION_SCHEME_NONE;
 };
 
@@ -84,7 +84,7 @@ std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 struct Gemm {
   Description description;
   Layout a, b, d;
-  std::int64_t rows = 0, columns = 0, depth = 0;  // extents of the product op(a) op(b), stored by columns
+  std::int64_t rows = 0, columns = 0, depth = 0;  // extents of op(a) op(b), which is column-major
   bool fits = false;
 };
 
@@ -140,17 +140,17 @@ void store_at(void* to, std::int64_t at, std::int32_t type, float value) {
   }
 }
 
-/// Returns the vectors over k of op(a)'s rows, or of op(b)'s columns, one after the other.
-std::vector<float> vectors_over_k(const void* from, const Layout& layout, std::int64_t first, std::int64_t vectors,
+/// Returns the rows of op(a), or the columns of op(b), one after the other: `count` vectors of `depth` elements.
+std::vector<float> vectors_over_k(const void* from, const Layout& layout, std::int64_t first, std::int64_t count,
                                   std::int64_t depth, bool along_columns) {
-  std::vector<float> vectors_of_k(static_cast<std::size_t>(vectors * depth));
-  for (std::int64_t i = 0; i < vectors; ++i) {
+  std::vector<float> vectors(static_cast<std::size_t>(count * depth));
+  for (std::int64_t i = 0; i < count; ++i) {
     for (std::int64_t k = 0; k < depth; ++k) {
       const std::int64_t at = along_columns ? i * layout.stride + k : k * layout.stride + i;
-      vectors_of_k[static_cast<std::size_t>(i * depth + k)] = value_at(from, first + at, layout.type);
+      vectors[static_cast<std::size_t>(i * depth + k)] = value_at(from, first + at, layout.type);
     }
   }
-  return vectors_of_k;
+  return vectors;
 }
 
 /// Returns the sum over k in the order of the algorithm: parts, and interleaved lanes within them.
