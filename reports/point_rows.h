@@ -21,8 +21,7 @@ using Rows = std::span<const ResultRow>;
 inline Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
 
 /// Returns whether two rows answer the same question, so that their strategies can be compared: model, hardware and its
-/// links, kernel of all-reduces, scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults
-/// agree.
+/// links, kernel of all-reduces, scope, ranks, batch, seq, dtype, settings of prices and faults agree.
 bool same_point(const ResultRow& a, const ResultRow& b);
 
 /// Splits the rows into groups of adjacent rows of one point.

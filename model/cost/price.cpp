@@ -498,32 +498,6 @@ void mark_launch(const Accelerator& accelerator, Launch launch, const Mark& mark
   }
 }
 
-/// Marks the parameters of a GEMM's price. `converts`: activations are converted, if the parameters of the dtype
-/// include a conversion.
-template <class Mark>
-void mark_gemm(const Accelerator& accelerator, DType dtype, bool converts, const Mark& mark) {
-  const auto& unit = accelerator.matrix_unit(dtype);
-  const GemmParameters& parameters = unit.gemm;  // no structured binding, because clang 14 cannot use it in a lambda
-  mark(unit.dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
-  const Parameter<double>& conversion = parameters.conversion_passes;
-  each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
-    const void* const address = &parameter;
-    const bool is_of_benchmarks = address == &parameters.resident_share || address == &parameters.cached_weight_cost;
-    const bool is_of_kept_outputs =
-        address == &parameters.resident_output_share || address == &parameters.cached_output_cost;
-    const bool is_of_conversion = address == &conversion || address == &parameters.cached_conversion_cost;
-    const bool is_unused = (is_of_conversion && (!converts || conversion.value == 0.0)) ||
-                           (is_of_kept_outputs && parameters.resident_output_share.value == 0.0) ||
-                           (address == &parameters.operand_feed && parameters.operand_feed.value == 0.0);
-    if (!is_of_benchmarks && !is_unused) {
-      mark(parameter);
-    }
-  });
-  if (dtype == DType::fp8 && !converts && accelerator.supports(DType::bf16)) {
-    mark(accelerator.matrix_unit(DType::bf16).gemm.ramp);
-  }
-}
-
 /// Marks the rates of a PCIe tree unless a file of wires states them.
 template <class Mark>
 void mark_tree(const Machine& machine, const Mark& mark) {
@@ -835,13 +809,13 @@ Provenances provenances_of(const Program& program, const Machine& machine, const
         mark(machine.network->nominal_rate);
       }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      mark_gemm(accelerator, options.gemm_dtype.value_or(gemm->dtype), options.gemm_dtype.has_value(), mark);
+      mark_gemm(accelerator, gemm->dtype, options, kinds);
       if (options.experts.count > 0) {
         mark_traffic(accelerator, mark);
       }
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
-      mark_gemm(accelerator, core->dtype, true, mark);
+      mark_gemms_of_scores(accelerator, core->dtype, kinds);
       mark(accelerator.memory_bound_efficiency);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       mark(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,

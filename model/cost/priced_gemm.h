@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMMs of a program as all prices and explanations see them: their sizes, and what the settings of prices add.
+// The GEMMs of a program as all prices and explanations see them: their sizes under the settings of prices, and the
+// parameters that set their times.
 #pragma once
 
 #include "model/cost/gemm.h"
 #include "model/cost/price_settings.h"
+#include "model/dtype.h"
+#include "model/hardware/accelerator.h"
+#include "model/hardware/parameter.h"
 #include "model/program/program.h"
 #include "model/program/sizes.h"
 #include "model/units.h"
@@ -17,5 +21,11 @@ Flops heating_work(const Program& program, const Sizes& sizes, const PriceOption
 /// Returns the size of a GEMM with the dtypes and weights that the options give it, before it is divided among experts
 /// (grouped() in expert_gemm.h). `heating` is heating_work() of its program.
 GemmSize priced_gemm(const GemmShape& gemm, const Sizes& sizes, const PriceOptions& options, Flops heating);
+
+/// Marks in `marked` the provenances of the parameters that set the time of a GEMM whose program has this dtype.
+void mark_gemm(const Accelerator& accelerator, DType dtype, const PriceOptions& options, Provenances& marked);
+
+/// Marks the same for the GEMMs of unfused attention, which have this dtype under all options.
+void mark_gemms_of_scores(const Accelerator& accelerator, DType dtype, Provenances& marked);
 
 }  // namespace commfuse
