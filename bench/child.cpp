@@ -27,7 +27,7 @@ double seconds_of(const timeval& time) {
 }
 
 [[noreturn]] void fail(const std::string& program) {
-  throw std::runtime_error(program + " could not be run; build it next to commfuse-bench");
+  throw std::runtime_error(program + ": not found or failed; build it next to commfuse-bench");
 }
 
 /// Reads until the other end is closed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which of several results wins. Every table, map, figure and page uses this one function; docs/metrics.md has
-// the rule with an example.
+// Decides which of several results wins. Every table, map, figure and page uses verdict_of(); docs/metrics.md has the
+// rule with an example.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ inline constexpr std::array of_verdicts{SettingEntry<VerdictRule>{.key = "verdic
 struct Contender {
   double time = 0.0;              ///< Time or cost: less is better. All contenders of one verdict use the same unit.
   std::optional<double> error{};  ///< One standard error of the time, relative.
-  /// Probability of winning against the fastest result that was predicted in the same run.
+  /// Probability of being faster than the fastest other result of the same prediction run.
   std::optional<double> win_probability{};
 };
 
@@ -85,8 +85,8 @@ struct TiedPlan {
 };
 struct TieBreak {
   std::size_t chosen = 0;
-  /// Criterion that separates it from the best prediction among the others, such as "less memory"; "a better
-  /// prediction" when all else is equal.
+  /// Criterion that separates the chosen plan from the best prediction among the others, such as "less memory"; "a
+  /// better prediction" when all else is equal.
   std::string reason;
 };
 

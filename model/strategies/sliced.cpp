@@ -16,12 +16,13 @@
 //             comm                   |ar0|ar1|ar2|ar3|            contiguous part of all tokens
 //
 // Let r = T_coll(V/k) be the time of the collective of one slice, V being the bytes of all slices, and c' the time of
-// one slice's GEMM. The makespan is c' + (k-1) max(c', r) + r. One rank has nothing to hide, so its GEMM is whole.
+// one slice's GEMM. The makespan is c' + (k-1) max(c', r) + r; mlp_ar adds its ops before and after the slices. One
+// rank has nothing to hide, so its GEMM is whole.
 //
-// A slice holds rows of every shard. `strided` GEMMs read and write these rows in place. `copied` GEMMs work on
-// contiguous rows, as in CoC: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather), and
-// after ag_gemm the whole output is shuffled back into shards (shuffle_as_coc_reduce_scatter). This is one more copy,
-// unless k = 1.
+// In ag_gemm and gemm_rs, a slice holds rows of every shard. `strided` GEMMs read and write these rows in place.
+// `copied` GEMMs work on contiguous rows, as in CoC: before gemm_rs the whole input is shuffled into slices
+// (shuffle_as_coc_all_gather), and after ag_gemm the whole output is shuffled back into shards
+// (shuffle_as_coc_reduce_scatter). This is one more copy, unless k = 1.
 #include <fmt/format.h>
 
 #include <array>
@@ -38,11 +39,11 @@ namespace commfuse {
 
 namespace {
 
-// GEMMs read slices of several shards in place (strided), or slices are first made contiguous (copied).
+// GEMMs read and write the rows of a slice in place (strided), or work on contiguous copies of them (copied).
 constexpr std::array<std::string_view, 2> shuffle_words{"strided", "copied"};
 constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
                                                  .flag = "shuffles",
-                                                 .doc = "sliced: read slices in place (strided), or copy them first",
+                                                 .doc = "sliced: GEMMs use slices in place (strided) or copied",
                                                  .column = "sliced: strided or copied slices",
                                                  .example = "copied",
                                                  .noun = "value",
@@ -53,7 +54,8 @@ constexpr std::array own_options{DescribedOption{.key = "strategy.shuffles",
 Option shuffles() { return own_option(own_options.front()); }
 bool are_copied(const StrategyOptions& options) { return text_of(shuffles(), options) == "copied"; }
 
-/// Returns true if rows are copied, which is impossible when attention computes them as GEMMs request them.
+/// Returns true if rows are copied. Attention by query slice rules this out: it computes rows only when a GEMM requests
+/// them.
 bool copies(const Stage& stage, const StrategyOptions& options) {
   return are_copied(options) && options.slices > 1 && !stage.attend;
 }

@@ -14,7 +14,7 @@ namespace commfuse {
 struct TracedStep {
   std::int64_t step = 0;
   double time_us = 0.0;
-  double compute_us = 0.0;        ///< Time during which kernels other than collectives run.
+  double compute_us = 0.0;        ///< Time during which kernels other than collectives and exchanges run.
   double communication_us = 0.0;  ///< Time of collectives and exchanges, including their waiting.
   double idle_us = 0.0;           ///< Time during which no kernel and no copy runs.
 };
@@ -31,12 +31,12 @@ struct TracedCall {
 struct RankTrace {
   std::optional<std::int64_t> rank;  ///< From distributedInfo.
   std::vector<TracedStep> steps;     ///< In ascending order.
-  std::vector<TracedCall> calls;     ///< By step, then by begin.
+  std::vector<TracedCall> calls;     ///< Ordered by step, then by start time.
 };
 
 /// Reads the trace of one rank. A kernel belongs to the step in which it begins; kernels outside all steps are ignored.
-/// Only idle_us also counts kernels that began before the step and still run. Throws ConfigError like visit_kineto, and
-/// if the trace has no kernel.
+/// Kernels that began before a step and still run in it affect only its idle_us. Throws ConfigError like visit_kineto,
+/// and if the trace has no kernel or too many.
 RankTrace read_rank_trace(const std::filesystem::path& path);
 
 }  // namespace commfuse

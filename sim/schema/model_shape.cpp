@@ -18,11 +18,11 @@ Shape experts() {
               {"ffn", count_in(model_size_range), "Width of an expert"},
               optional({"shared", count_in({0, expert_range.most}), "Experts that process every token"}),
               optional({"shared_ffn", count_in({0, model_size_range.most}),
-                        "Total width of shared experts, instead of shared"}),
-              optional({"shared_gate", boolean(), "Shared experts have a weight per token"}),
+                        "Total width of shared experts; give this or shared, not both"}),
+              optional({"shared_gate", boolean(), "One gate per token scales the output of shared experts"}),
               optional({"router_bias", boolean(), "One bias per expert"}),
               optional({"latent", count_in({0, model_size_range.most}), "Width of tokens sent to experts"}),
-              optional({"dense_layers", count_in({0, layer_range.most}), "First layers without experts"}),
+              optional({"dense_layers", count_in({0, layer_range.most}), "Number of leading layers without experts"}),
               optional({"every", count_in(layer_range), "Every n-th layer has experts"})});
 }
 
@@ -69,7 +69,7 @@ Shape model_shape() {
               optional({"biases", boolean()}),
               optional({"qkv_biases", boolean()}),
               optional({"tied_embeddings", boolean()}),
-              optional({"positions", count_in(model_size_range), "Learned positions"}),
+              optional({"positions", count_in(model_size_range), "Number of learned position embeddings"}),
               optional({"qk_norm", word({"none", "head", "whole"}), "Normalization of queries and keys"}),
               optional({"sinks", boolean(), "Each head has a learned sink score"}),
               optional({"gated_attention", boolean(), "Queries come with a gate of equal width"}),

@@ -10,7 +10,7 @@
 //   flux_us, ...   an implementation, by its name or by a name in the `known_as` of its file
 //
 // Tables of experts have a grouped GEMM in place of the GEMM: M tokens, each of which passes through `topk` of
-// `experts` experts of K x N. Their ranks are tp x ep, and the experts are split over ep of them. Flux's own table
+// `experts` experts of K x N. There are tp x ep ranks, and the experts are split over ep of them. Flux's own table
 // states these numbers in `config` ("tp8ep1_e32_top4_M8192"), the operator in `moe_layer` (0: ag, 1: rs), and the
 // widths in a comment ("K=N=8192").
 #pragma once
@@ -40,7 +40,7 @@ struct OverlapColumns {
   };
   std::vector<Implemented> implemented;
   Column experts, topk, ep;        ///< Columns of a table of experts.
-  Column config, layer;            ///< Columns of the table that Flux publishes; both or none.
+  Column config, layer;            ///< Columns of the table that Flux publishes; no `config` without `layer`.
   std::int64_t width = 0;          ///< K and N of Flux's own table; 0: not stated.
   Column unscored_serial;          ///< Serial times that no schedule predicts.
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.

@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-enum class Word : unsigned char {
+enum class MessageKind : unsigned char {
   begin,      // from the leader, with the digest of its sweep
   points,     // from the leader, with points to run
   end,        // from the leader: exit
@@ -33,21 +33,21 @@ constexpr std::size_t max_points_per_thread = 128;
 /// Points per thread that the leader runs between two checks for messages.
 constexpr std::size_t leader_chunk = 8;
 
-/// Returns the points of a chunk: at least one point per thread, so that no thread is idle, unless other processes
-/// would then get nothing.
+/// Returns the number of points in a chunk: at least one point per thread, so that no thread is idle, unless other
+/// processes would then get nothing.
 std::size_t chunk_of(std::size_t points, std::size_t processes, std::size_t threads) {
   const std::size_t least = std::clamp<std::size_t>(points / (processes * chunks_ahead), 1, threads);
   return std::clamp<std::size_t>(points / (processes * 16), least, max_points_per_thread * threads);
 }
 
-Payload parcel_of(Word word, std::string_view text = {}) {
+Payload payload_of(MessageKind kind, std::string_view text = {}) {
   Payload bytes(1 + text.size());
-  bytes.front() = static_cast<std::byte>(word);
+  bytes.front() = static_cast<std::byte>(kind);
   std::transform(text.begin(), text.end(), bytes.begin() + 1, [](char c) { return static_cast<std::byte>(c); });
   return bytes;
 }
 
-Word word_of(const Payload& bytes) { return static_cast<Word>(bytes.at(0)); }
+MessageKind kind_of(const Payload& bytes) { return static_cast<MessageKind>(bytes.at(0)); }
 
 std::string text_of(const Payload& bytes) {
   std::string text(bytes.size() - 1, '\0');
@@ -63,7 +63,7 @@ void put(std::uint64_t number, std::string& out) {
 
 std::uint64_t take_number(std::string_view& bytes) {
   if (bytes.size() < 8) {
-    throw std::runtime_error("a message between processes is truncated");
+    throw std::runtime_error("a message between processes is truncated; run the same program everywhere");
   }
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < 8; ++i) {
@@ -120,7 +120,7 @@ class Leader {
 
   void run() {
     for (int other = 1; other < world_.processes(); ++other) {
-      world_.send(other, parcel_of(Word::begin, sweep_.digest));
+      world_.send(other, payload_of(MessageKind::begin, sweep_.digest));
       for (std::size_t i = 0; i < chunks_ahead; ++i) {
         hand_out(other);
       }
@@ -130,7 +130,7 @@ class Leader {
       if (is_stopped(stop_)) {
         remaining_ = {};
       }
-      if (!take_mail()) {
+      if (!take_messages()) {
         remaining_.empty() ? pause() : simulate(team);
       }
     }
@@ -145,7 +145,7 @@ class Leader {
     for (const std::size_t point : next(chunk_)) {
       put(point, numbers);
     }
-    world_.send(to, parcel_of(Word::points, numbers));
+    world_.send(to, payload_of(MessageKind::points, numbers));
     ++chunks_out_;
   }
 
@@ -156,11 +156,11 @@ class Leader {
     }
   }
 
-  bool take_mail() {
+  bool take_messages() {
     bool has_received = false;
     while (const std::optional<Parcel> parcel = world_.receive()) {
       has_received = true;
-      if (word_of(parcel->bytes) == Word::failed) {
+      if (kind_of(parcel->bytes) == MessageKind::failed) {
         throw std::runtime_error("process " + std::to_string(parcel->from) + ": " + text_of(parcel->bytes));
       }
       --chunks_out_;
@@ -187,7 +187,7 @@ class Leader {
   std::size_t chunks_out_ = 0;  // chunks that other processes hold
 };
 
-/// Waits for the first message of the leader.
+/// Waits for the next message of the leader.
 Parcel wait_for(World& world) {
   for (;;) {
     if (std::optional<Parcel> parcel = world.receive()) {
@@ -218,7 +218,7 @@ SharedSweep prepared_as(const std::string& digest, const std::function<SharedSwe
 
 void dismiss(World& world) {
   for (int other = 1; other < world.processes(); ++other) {
-    world.send(other, parcel_of(Word::end));
+    world.send(other, payload_of(MessageKind::end));
   }
 }
 
@@ -237,19 +237,19 @@ void follow(World& world, const std::function<SharedSweep()>& prepare, const std
   std::optional<SimulatingTeam> team;
   for (;;) {
     const Parcel parcel = wait_for(world);
-    if (word_of(parcel.bytes) == Word::end) {
+    if (kind_of(parcel.bytes) == MessageKind::end) {
       return;
     }
     try {
-      if (word_of(parcel.bytes) == Word::begin) {
+      if (kind_of(parcel.bytes) == MessageKind::begin) {
         team.emplace(prepared_as(text_of(parcel.bytes), prepare));
       } else if (team) {
-        world.send(0,
-                   parcel_of(Word::simulated, packed_points(team->simulate(numbers_in(text_of(parcel.bytes)), stop))));
+        world.send(0, payload_of(MessageKind::simulated,
+                                 packed_points(team->simulate(numbers_in(text_of(parcel.bytes)), stop))));
       }
     } catch (const std::exception& error) {
       team.reset();
-      world.send(0, parcel_of(Word::failed, error.what()));
+      world.send(0, payload_of(MessageKind::failed, error.what()));
     }
   }
 }

@@ -68,7 +68,7 @@ class LoadsOfRun {
     }
   }
 
-  /// Counts sends only: data that a rank fetches from another rank are a send of that other rank.
+  /// Counts sends only: a fetch counts as a send of the rank that holds the data.
   void add(const Op& op, const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
     const Rank target = target_of(program_, exchange, rank);
     if (!exchange.sends || target == rank) {
@@ -103,8 +103,8 @@ class LoadsOfRun {
   Loads loads_;
 };
 
-/// Returns the rate into a GPU over all its edges. The rate out of it is equal, because an edge has one rate for both
-/// directions.
+/// Returns the rate into a GPU over all its edges. The rate out of it is equal, because an edge has the same rate in
+/// each direction.
 double port_rate(const Topology& topology, std::size_t gpu) {
   double rate = 0.0;
   for (const Edge& edge : topology.edges) {

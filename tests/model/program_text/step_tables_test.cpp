@@ -5,24 +5,31 @@
 //   fuse_ag_direct  not in the paper: the GEMMs of Fig 6 in the same steps, but every rank sends only its own shard,
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
-//   attention_by_query  fuse_rs_direct's table with a core before every partial product; attended[j,r] is the output
-//                   of rank r's heads for query slice j, p0[1] is out_proj[1]{0}; the gather of fuse_ag_direct
-//                   precedes it
+//   attention_by_query  fuse_ag_direct's table, then fuse_rs_direct's with an attention core before every partial
+//                   product; attended[j,r] is the output of rank r's heads for query slice j; p0[1] is out_proj[1]{0}
 //   attention_zigzag    the same, where slice j is blocks j and 7-j of eight
-//   fuse_a2a        Alg 5: q[s,j] is head group j of the tokens of rank s; attention by query slice; each slice goes to
-//                   its owner, which adds up head groups r, r-1, r-2, r-3
+//   fuse_a2a        Alg 5: qkv[s,j] is head group j of the tokens of rank s; attention by query slice; each slice goes
+//                   to its owner, which adds up head groups r, r-1, r-2, r-3
 //   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
-// Schedules of other projects were checked against the order in their sources, which their files name:
-//   looped_einsum_ag, _rs            like FuseAG's and FuseRS' rings, but zeros move in step 0
-//   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
-//   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
-// Schedules of the options, which are not in the paper, were checked against the pictures of their generators:
-//   *_parts         two parts per shard, the rank's own shard's GEMM in one piece
-//   *_halves        2i is the first half of shard i, which comes from the previous rank, 2i+1 comes from the next rank
-//   *_shards        two steps: shards r-1 and r+1, then r-2; sums in the opposite order, the last of three terms
-//   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
-//   *_nested        two nodes of two: ranks 0, 1 and 2, 3; x[0] crosses to rank 2 once, and its sum crosses back once
-//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and its own {0} have arrived
+// Schedules of other projects were checked against the order in the projects' sources, which the comment of each
+// generator names:
+//   looped_einsum_ag     FuseAG's ring
+//   looped_einsum_rs     FuseRS's ring, but zeros are sent in step 0
+//   async_tp_ag          pulls from r+1, r+2, r+3
+//   async_tp_rs          pulls from r-1, r-2, r-3
+//   ring_exchange_ag     FuseAG's ring
+//   ring_exchange_pairs  one shard by shift 1, then two shards by shift 2
+//   ring_exchange_rs     FuseRS direct, but each sum begins with the rank's own partial product
+// Schedules of options that are not in the paper were checked against the pictures in the generators' comments:
+//   *_parts         two parts per shard; the GEMM of the rank's own shard has both parts
+//   *_halves        2i, the first half of shard i, moves to the next rank; 2i+1, the second half, to the previous rank
+//   fuse_ag_shards  shards r-1 and r+1 arrive in one step, then shard r-2
+//   fuse_rs_shards  the shard two ranks away is sent first; the last sum has three terms
+//   fuse_ag_groups  one GEMM each for shards r; r-1; r-2 and r-3
+//   fuse_rs_groups  one GEMM each for shards r-1 and r-2; r-3; r
+//   *_nested        ranks 0 and 1 are one node, 2 and 3 another; x[0] crosses to rank 2 once, and the other node's sum
+//                   of down[0] crosses to rank 0 once
+//   fuse_rs_arrival rank 0 adds down[0]{2,3} before {1} has arrived and its own {0} is computed
 #include <gtest/gtest.h>
 
 #include <string>
