@@ -58,9 +58,9 @@ struct RingParameters : ProtocolParameters {
   /// Bytes per second of a rank's own share in a reduce-scatter or all-reduce, which adds it to what arrives. Without
   /// it, this takes as long as the copy of an all-gather.
   std::optional<Parameter<BytesPerSecond>> own_sum_rate = std::nullopt;
-  /// Smallest share of a rank for which the kernel uses all its channels, in bytes. For shares down to a `ctas`-th of
-  /// it, fewer channels carry as many bytes each, so the time is that of this share. Without it, all channels are used
-  /// for every size.
+  /// Smallest share of a rank for which the kernel uses all its channels, in bytes. Smaller shares, down to 1 / `ctas`
+  /// of it, use fewer channels with as many bytes each, so they take as long as a share of `fill_size`. Without it, all
+  /// channels are used for every size.
   std::optional<Parameter<Bytes>> fill_size = std::nullopt;
   /// Added when all channels are used, relative to a single one. Has an effect only with `fill_size`.
   std::optional<Parameter<Duration>> channel_latency = std::nullopt;
@@ -158,11 +158,11 @@ inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllRed
 struct NcclKernels {
   NcclTuning tuning;
   RingParameters ll;
-  std::optional<RingParameters> ll128;   ///< Over NVLink.
+  std::optional<RingParameters> ll128;   ///< Over NVLink, and across nodes if `tuning.ll128_across`.
   std::optional<SwitchParameters> nvls;  ///< On a switch that sums.
 };
 
-/// Costs of one launch. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
+/// Parameters of collectives. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
 struct CollectiveParameters : RingParameters {
   Parameter<int> ctas;             ///< SMs that the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;  ///< Host lane: issuing one collective.
@@ -188,12 +188,13 @@ inline constexpr BytesPerSecond unlimited{std::numeric_limits<double>::infinity(
 
 struct Link {
   std::string name;
-  /// Nominal rate from a data sheet, one direction; only bounds use it as a cost.
+  /// Nominal rate in one direction, from a data sheet. Only bounds, and implementations with their share of it, price
+  /// transfers with it.
   Parameter<BytesPerSecond> nominal_rate;
   PeerParameters peer;
   CollectiveParameters collective;
-  /// Physical rate of the wires (width times generation), which is the nominal rate in a file. No result is faster
-  /// (model/cost/cut_bound.h). Infinite if unknown, and in a machine that only serves to measure the effect of a
+  /// Physical rate of the wires (width times generation); for a machine from a file, its `nominal_rate`. No result is
+  /// faster (model/cost/cut_bound.h). Infinite if unknown, and in a machine that only serves to measure the effect of a
   /// parameter.
   BytesPerSecond capacity = unlimited;
 };

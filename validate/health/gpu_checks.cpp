@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks GPUs against what their driver and the kernel log report.
+// Checks the health of GPUs from reports of their driver and the kernel's log.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -173,11 +173,11 @@ bool look_at_reasons(const GpuFacts& gpu, CheckList& list) {
 }
 
 void look_at_power_limit(const GpuFacts& gpu, CheckList& list) {
-  constexpr double rounding = 0.99;
-  if (gpu.limit_watts && gpu.default_watts && *gpu.limit_watts < rounding * *gpu.default_watts) {
+  constexpr double min_share_of_default = 0.99;
+  if (gpu.limit_watts && gpu.default_watts && *gpu.limit_watts < min_share_of_default * *gpu.default_watts) {
     list.warn({.subject = subject_of(gpu),
                .found = fmt::format("power limit {:.0f} W, {:.0f} W by default", *gpu.limit_watts, *gpu.default_watts),
-               .wrong = "the GPU lowers its clocks under load too early",
+               .wrong = "under load, the GPU lowers its clocks too early",
                .remedy = fmt::format(
                    "restore the default with nvidia-smi --power-limit={:.0f}, or expect lower clocks under load",
                    *gpu.default_watts)});

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using reports::MessageOrder;
 using Kind = GoalTask::Kind;
 
-constexpr std::int64_t width = 16384;  // width of a shard of one row in bf16: 32768 B
+constexpr std::int64_t width = 16384;  // columns; a shard of one row in bf16 has 32768 B
 
 std::string text_of(const Exported& exported, MessageOrder messages) {
   std::string text = reports::goal_head(exported.input());
@@ -110,26 +110,28 @@ TEST(GoalExport, InLaneOrderAnExchangeFollowsBothHalvesOfThePrevious) {
         }
       }
     }
-    // 6 exchanges wait for the previous exchange, with 2 halves each; 7 tiles wait for 2 halves and for a tile.
+    // Both halves of 6 exchanges wait for both halves of the previous exchange; 7 tiles wait for both halves of an
+    // exchange and for the previous tile.
     EXPECT_EQ(actual.after.size(), 6U * 4 + 7 * 3);
   }
 }
 
 // --- collectives -----------------------------------------------------------------------------------------------------
 
-struct Ring {
+struct Expansion {
   CollectiveKind kind;
   std::size_t steps;
   std::vector<std::int64_t> targets;  // targets of rank 1 of 4
 };
 
 TEST(GoalExport, CollectivesExpandToTheMessagesOfTheirAlgorithm) {
-  for (const Ring& ring :
-       {Ring{CollectiveKind::all_gather, 3, {2, 2, 2}}, Ring{CollectiveKind::reduce_scatter, 3, {2, 2, 2}},
-        Ring{CollectiveKind::all_reduce, 6, {2, 2, 2, 2, 2, 2}}, Ring{CollectiveKind::all_to_all, 3, {2, 3, 0}}}) {
-    const std::vector<GoalRank> goal = goal_of({one_collective(ring.kind, 4), {}}, MessageOrder::lane);
+  for (const Expansion& expected :
+       {Expansion{CollectiveKind::all_gather, 3, {2, 2, 2}}, Expansion{CollectiveKind::reduce_scatter, 3, {2, 2, 2}},
+        Expansion{CollectiveKind::all_reduce, 6, {2, 2, 2, 2, 2, 2}},
+        Expansion{CollectiveKind::all_to_all, 3, {2, 3, 0}}}) {
+    const std::vector<GoalRank> goal = goal_of({one_collective(expected.kind, 4), {}}, MessageOrder::lane);
     ASSERT_EQ(goal.size(), 4U);
-    EXPECT_EQ(messages_of(goal).size(), 4 * ring.steps);
+    EXPECT_EQ(messages_of(goal).size(), 4 * expected.steps);
     std::vector<std::int64_t> targets;
     for (const GoalTask& task : goal[1]) {
       EXPECT_EQ(task.amount, 3 * 2) << "a fourth of 12 rows in bf16";
@@ -137,8 +139,8 @@ TEST(GoalExport, CollectivesExpandToTheMessagesOfTheirAlgorithm) {
         targets.push_back(task.peer);
       }
     }
-    EXPECT_EQ(targets, ring.targets);
-    EXPECT_EQ(meaning_of(goal[1]).after.size(), (ring.steps - 1) * 4);
+    EXPECT_EQ(targets, expected.targets);
+    EXPECT_EQ(meaning_of(goal[1]).after.size(), (expected.steps - 1) * 4);
   }
 }
 
@@ -164,7 +166,7 @@ TEST(GoalExport, RoundsUpUnevenParts) {
 
 // --- duration --------------------------------------------------------------------------------------------------------
 
-/// Computes the end of a GOAL under the rules of commfuse: a message takes `transfer` once both its ends are ready.
+/// Computes the makespan of GOAL ranks by commfuse's rules: a message takes `transfer` once both its ends are ready.
 class Clock {
  public:
   Clock(const std::vector<GoalRank>& ranks, std::int64_t transfer)

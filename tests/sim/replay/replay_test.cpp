@@ -88,11 +88,13 @@ TEST(Replay, MatchesTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(tapes_of_single_ranks, 1000);
   EXPECT_LT(tapes_of_single_ranks, 9000);
   EXPECT_GT(folded_to_one_rank, 1000);
-  EXPECT_GT(mixed, 500);  // There were tapes with and without exchanges that are not self-paired.
+  // Tapes with self-paired exchanges occurred both with and without exchanges of the other kind.
+  EXPECT_GT(mixed, 500);
   EXPECT_GT(all_self_paired, 50);
 }
 
-/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2; the ranks repeat as before.
+/// Returns the costs with every time multiplied by its own random factor from 1/2 to 2. `by_rank` keeps its number of
+/// rows, so the same ranks share a row as before.
 Costs stretched_at_random(Costs costs, std::mt19937_64& random) {
   std::uniform_real_distribution<double> factor(0.5, 2.0);
   for (std::vector<Duration>* times : {&costs.duration, &costs.by_rank}) {

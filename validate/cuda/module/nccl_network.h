@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network interface over NCCL: a communicator for every lane, so that lanes do not wait for each other.
+// The network interface over NCCL. Each lane has its own communicator, so that lanes do not wait for each other.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct NetworkMember {
 /// Works without a driver.
 NetworkKey make_nccl_key(const NcclLibrary& nccl);
 /// Returns when all members have called it. Throws std::runtime_error if NCCL is absent, too old or fails, or if
-/// connecting takes longer than the patience. `nccl` and `device` outlive the network.
+/// connecting takes longer than `options.patience`. `nccl` and `device` must outlive the network.
 std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
                                       const NetworkMember& member, const NetworkOptions& options);
 
