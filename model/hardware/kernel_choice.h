@@ -13,10 +13,10 @@
 namespace commfuse {
 
 /// Times of a library's GEMMs relative to the formula of model/cost/gemm.h. The formula assumes the fastest tile;
-/// cuBLAS picks a tile by rules that differ between generations of chips and are not published. The table states how
-/// much longer or shorter a GEMM takes than the formula predicts, on a grid of three sizes, each a power of two: tiles
-/// of 128 x 128 per SM, k and m. A GEMM of fewer than 128 columns does not fill a tile; where a library's rules change
-/// there, a second table has further factors by n, k and m.
+/// cuBLAS picks a tile by rules that differ between generations of chips and are not published. The table has
+/// the ratio of a GEMM's time to the formula's on a grid of three sizes, each a power of two: tiles of 128 x 128 per
+/// SM, k and m. A GEMM of fewer than 128 columns does not fill a tile; where a library's rules change there, a second
+/// table has further factors by n, k and m.
 struct KernelChoice {
   static constexpr std::array<int, 10> tiles_knots{-7, -5, -3, -2, -1, 0, 1, 2, 3, 5};  ///< log2 of tiles per SM
   static constexpr std::array<int, 9> k_knots{5, 6, 8, 10, 11, 12, 13, 14, 16};         ///< log2 of k

@@ -61,7 +61,7 @@ void add_copy_flag(CLI::App& command, CopyArguments& arguments) {
   usual(offers_words(
       command
           .add_option("--copies", arguments.by,
-                      "Time copies between all GPUs and with the host instead: all, ce (copy engines), sm (kernels)")
+                      "Time copies between GPUs, and between GPUs and host: all, ce (copy engines), sm (kernels)")
           ->type_name("WORDS"),
       {"all", "ce", "sm"}));
 }

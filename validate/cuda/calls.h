@@ -51,7 +51,7 @@ class Scratch {
   std::int64_t highest_ = 0;
 };
 
-/// Makes the calls of one program at one size. `layout` outlives it.
+/// Makes the calls of one program at one size. `layout` must outlive it.
 class Calls {
  public:
   Calls(const Program& program, const Sizes& sizes, const Layout& layout, CallOptions options)

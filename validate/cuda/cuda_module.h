@@ -36,14 +36,14 @@ class CudaModule {
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
   /// Returns the device's access to devices of other processes of this machine, which need not be visible here. The
-  /// driver outlives it.
+  /// driver must outlive it.
   [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
   /// True if the module was built with NCCL and finds the library; the members below require that.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
   /// Returns why NCCL cannot be used, in one line with a remedy; empty if it can.
   [[nodiscard]] virtual std::string nccl_absence() const = 0;
   [[nodiscard]] virtual NetworkKey make_key() const = 0;
-  /// Connects to the other processes. All of them call it, each with its own device open. The driver outlives the
+  /// Connects to the other processes. All of them call it, each with its own device open. The driver must outlive the
   /// network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;

@@ -20,7 +20,7 @@ namespace commfuse::validate {
 /// Lends streams and events by number. They are made on first use and kept.
 class Device {
  public:
-  /// `driver` outlives the device.
+  /// `driver` must outlive the device.
   explicit Device(Driver& driver) : driver_(driver) {}
 
   [[nodiscard]] Driver& driver() { return driver_; }
@@ -121,7 +121,7 @@ class ScratchRoom {
   std::vector<Address> bases_;
 };
 
-/// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver outlive it.
+/// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver must outlive it.
 class DeviceMemory {
  public:
   /// Uses the caller's memory at `at`, which must be large enough; without `at`, allocates its own.

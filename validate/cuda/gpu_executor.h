@@ -59,8 +59,8 @@ class GpuExecutor : public Executor {
   }
 
  protected:
-  /// `device` outlives the executor. Throws std::runtime_error for dtypes that the executor does not store (fp8), and
-  /// when memory runs out.
+  /// `device` must outlive the executor. Throws std::runtime_error for dtypes that the executor does not store (fp8),
+  /// and when memory runs out.
   GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue);
 
   /// Plans the work of run(), unless it is already planned for these options.

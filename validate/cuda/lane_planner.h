@@ -20,7 +20,7 @@ class LanePlanner {
  protected:
   using Kind = typename decltype(Plan::steps)::value_type::Kind;
 
-  /// `commands` outlive the planner.
+  /// `commands` must outlive the planner.
   explicit LanePlanner(std::span<const Command> commands)
       : commands_(commands), ended_(commands.size(), -1), awaited_(commands.size(), 0) {
     for (const Command& command : commands) {

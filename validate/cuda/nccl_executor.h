@@ -19,7 +19,7 @@ namespace commfuse::validate {
 /// Communicators of a network, kept for all programs, because a split takes time and needs all ranks.
 class Communicators {
  public:
-  /// `network` outlives the communicators.
+  /// `network` must outlive the communicators.
   explicit Communicators(Network& network) : network_(network) {}
   [[nodiscard]] Network& network() { return network_; }
   /// Returns the communicator of these members. All ranks request the same communicators in the same order.
@@ -40,8 +40,8 @@ class Communicators {
 
 class NcclExecutor final : public GpuExecutor {
  public:
-  /// `device` and `communicators` outlive the executor. All ranks make the same executors and call the same members in
-  /// the same order. Throws std::runtime_error for fp8, which cannot be stored, and, with a sentence of
+  /// `device` and `communicators` must outlive the executor. All ranks make the same executors and call the same
+  /// members in the same order. Throws std::runtime_error for fp8, which cannot be stored, and, with a sentence of
   /// nccl_findings(), for a program that sums in fp8 or would get stuck in NCCL's two-sided messages.
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
 

@@ -41,9 +41,10 @@ class PeerRoom {
 
 class PeerExecutor final : public GpuExecutor {
  public:
-  /// `device` and `windows` outlive the executor. Does not support LaunchMode::graph: flags count iterations, and the
-  /// values of a graph are fixed. All ranks make the same executors and call the same members in the same order. Throws
-  /// std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there is one.
+  /// `device` and `windows` must outlive the executor. Does not support LaunchMode::graph: flags count iterations, and
+  /// the values of a graph are fixed. All ranks make the same executors and call the same members in the same order.
+  /// Throws std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there is
+  /// one.
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }

@@ -38,7 +38,7 @@ class PeerWindows {
   /// Returns every rank's key, by rank, once all ranks have provided theirs. Throws if a rank has ended.
   using Exchange = std::function<std::vector<MemoryKey>(const MemoryKey& mine)>;
 
-  /// `peers` outlives the windows.
+  /// `peers` must outlive the windows.
   PeerWindows(Peers& peers, int rank, int ranks, Exchange exchange);
   PeerWindows(const PeerWindows&) = delete;
   PeerWindows& operator=(const PeerWindows&) = delete;

@@ -20,7 +20,7 @@ std::string number(std::int64_t value);
 /// The rows of a stage, each of which is also given to options.on_row.
 class ProbeRows {
  public:
-  /// `options` outlive the rows.
+  /// `options` must outlive the rows.
   explicit ProbeRows(const ProbeOptions& options) : options_(options) {}
   void push_back(ProbeRow row);
   [[nodiscard]] std::vector<ProbeRow> take() { return std::move(rows_); }

@@ -43,7 +43,7 @@ struct Ending {
 
 class Crew {
  public:
-  /// A run is given up when nothing has happened on any process for this long. The world outlives the crew.
+  /// A run is given up when nothing has happened on any process for this long. The world must outlive the crew.
   Crew(World& world, std::chrono::nanoseconds patience) : world_(world), patience_(patience) {
     const auto count = static_cast<std::size_t>(world.processes());
     arrived_.resize(count);

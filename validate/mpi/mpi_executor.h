@@ -16,7 +16,7 @@ namespace commfuse::validate {
 /// same order.
 class MpiExecutor final : public Executor {
  public:
-  /// Throws std::runtime_error for fp8, which cannot be stored. `crew` outlives the executor. Requires that this
+  /// Throws std::runtime_error for fp8, which cannot be stored. `crew` must outlive the executor. Requires that this
   /// process has a rank.
   MpiExecutor(Lowered lowered, Sizes sizes, Crew& crew);
 

@@ -18,7 +18,7 @@ namespace commfuse::validate {
 
 class RankRun final : public Activity {
  public:
-  /// Rank r is process r of the crew. All arguments outlive the run.
+  /// Rank r is process r of the crew. All arguments must outlive the run.
   RankRun(const Program& program, const Sizes& sizes, std::span<const Command> commands, const RunOptions& options,
           Memory& memory, Crew& crew);
 

@@ -59,7 +59,7 @@ class Memory {
   /// Returns the rectangles stacked by rows.
   [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
   /// Returns the operand without a copy if it is one rectangle of fp32; otherwise a copy in `room`, which grows as
-  /// needed and outlives the result.
+  /// needed and must outlive the result.
   [[nodiscard]] Rows<const float> rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const;
   /// Returns the operand's own memory if it is one rectangle of fp32; nothing otherwise.
   [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);

@@ -20,7 +20,7 @@ struct CudnnTarget {
 
 class CudnnGraph {
  public:
-  /// Tensor i has the unique id i + 1. The library outlives the graph. All members throw std::runtime_error with
+  /// Tensor i has the unique id i + 1. The library must outlive the graph. All members throw std::runtime_error with
   /// cuDNN's error.
   CudnnGraph(const CudnnLibrary& library, const AttentionGraph& graph, const CudnnTarget& target);
 

@@ -32,7 +32,7 @@ class NcclCalls {
 
   [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
 
-  /// Throws std::runtime_error if the call fails, or if it takes longer than the patience, which aborts the
+  /// Throws std::runtime_error if the call fails, or if it takes longer than `patience`, which aborts the
   /// communicator.
   template <class Call>
   void run(ncclComm_t comm, const char* what, const Call& call) {

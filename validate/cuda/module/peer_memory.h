@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error if the driver lacks stream memory operations. `device` outlives the result.
+/// Throws std::runtime_error if the driver lacks stream memory operations. `device` must outlive the result.
 std::unique_ptr<Peers> make_peers(NcclDevice& device);
 
 }  // namespace commfuse::validate
