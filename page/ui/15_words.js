@@ -115,15 +115,15 @@ const WAYS = [
   [/^NCCL's (ring|tree) with (\w+)$/, (shape, protocol) => `NCCL runs it as a ${shape} with protocol ${protocol}.`],
   [/^sums in the switch \(NVLS\)$/, () => "The switch adds it up (NVLS)."],
   [/^(?:fused|unfused), /, () => null],
+  [/^(inside the kernel .*)$/, (place) => `It runs ${place}.`],
   [/^inside a kernel, /, () => "It runs inside a kernel, at the fastest possible rate."],
   [/^over the network between nodes(, small messages)?$/, (small) => `It crosses the network${small ? " as small messages" : ""}.`],
   [/^(ring|the fastest tree of nodes)$/, (shape) => `It runs as ${shape === "ring" ? "a ring" : shape}.`],
   [/^(direct.*)$/, (way) => `It goes ${way}.`],
-  [/^([^;]+?)(, small messages)?$/, (link, small) => `It goes over ${link}${small ? " as small messages" : ""}.`],
 ];
 
-/// Turns "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time" into sentences.
-function howText(how) {
+/// Turns "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time" of an op into sentences.
+function howText(how, kind) {
   const gemm = /^tile (\d+) x (\d+)(?:, k in (\d+) parts)?, (.*? full)(?: on (\d+) of (\d+) SMs)?; (.*)$/.exec(how);
   if (gemm) {
     const [, m, n, splits, waves, sms, allSms, limit] = gemm;
@@ -134,8 +134,16 @@ function howText(how) {
   if (LIMITS[how]) {
     return LIMITS[how];
   }
-  const [rule, words] = WAYS.find(([pattern]) => pattern.test(how));
-  return words(...rule.exec(how).slice(1)) ?? `The kernel is ${how}.`;
+  const way = WAYS.find(([pattern]) => pattern.test(how));
+  if (way) {
+    const [pattern, words] = way;
+    return words(...pattern.exec(how).slice(1)) ?? `The kernel is ${how}.`;
+  }
+  if (kind === "exchange") {
+    const [, link, small] = /^(.+?)(, small messages)?$/.exec(how);
+    return `It goes over ${link}${small ? " as small messages" : ""}.`;
+  }
+  return `It uses ${how}.`;
 }
 
 /// Returns text with a hint that appears when the text is hovered, focused or touched. Screen readers also get `words`.

@@ -592,7 +592,7 @@ function whySoLong({ timeline, why }, [, from, to, kind]) {
   if (hows.size !== 1 || matchingOps[0].how === "") {
     return "";
   }
-  return `${matchingOps.length === 1 ? `It is priced as ${shapeText(matchingOps[0].shape)}. ` : ""}${howText(matchingOps[0].how)}`;
+  return `${matchingOps.length === 1 ? `It is priced as ${shapeText(matchingOps[0].shape)}. ` : ""}${howText(matchingOps[0].how, matchingOps[0].kind)}`;
 }
 
 /// Returns why an op begins when it does, as far as the ops of its own rank show it.

@@ -108,7 +108,12 @@ export async function checkWords(page, checks) {
     "It runs in tiles of 64 \u00d7 128, in one wave, 48% full, with k in 4 parts. The loops over k set its time.",
   );
   await expectValue('howText("the shortest kernel sets most of the time")', "Most of its time is that of the shortest kernel.");
-  await expectValue('howText("NVLink 4 on NVSwitch 3")', "It goes over NVLink 4 on NVSwitch 3.");
+  await expectValue('howText("NVLink 4 on NVSwitch 3, small messages", "exchange")', "It goes over NVLink 4 on NVSwitch 3 as small messages.");
+  await expectValue(
+    'howText("inside the kernel that sums in the switch", "elementwise")',
+    "It runs inside the kernel that sums in the switch.",
+  );
+  await expectValue('howText("vllm\'s own kernel", "all_reduce")', "It uses vllm's own kernel.");
   await expectValue('howText("NCCL\'s ring with LL128")', "NCCL runs it as a ring with protocol LL128.");
   await expectValue('[3e5, 1e3, 1500, 2e3, 1e6, 1.5e6, 2e9, 50].map((amount) => tickMoney(amount, "$"))', ["$300k", "$1k", "$1.5k", "$2k", "$1M", "$1.5M", "$2B", "$50"]);
   await expectValue('[0.6406, 20021.6, 999999, 1.2813e6].map((amount) => money(amount, "$"))', ["$0.64", "$20.0k", "$1.00M", "$1.28M"]);
