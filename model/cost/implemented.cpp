@@ -13,7 +13,7 @@
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 #include "model/cost/price.h"
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 #include "model/cost/shape_sizes.h"
 #include "model/math/functions.h"
 #include "model/program/work.h"
@@ -354,7 +354,7 @@ void implement(const Program& program, const Sizes& sizes, const Machine& machin
                sum != nullptr && op.purpose == Purpose::local && sum->function == Function::add) {
       const Duration pass = site.separate_sum.value == 0
                                 ? Duration::zero()
-                                : memory_bound_time(accelerator, traffic_of(*sum, sizes), accelerator.sms);
+                                : memory_bound_time(accelerator, priced_traffic(*sum, sizes, options), accelerator.sms);
       for_each_price(costs, i, [&](Duration& price) {
         price = op_time(site.sum_time.value * to_seconds(std::max(price, pass)), "a sum of an implementation");
       });

@@ -17,7 +17,7 @@
 #include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
 #include "model/hardware/described.h"
@@ -204,7 +204,7 @@ class Pricer {
   }
 
   [[nodiscard]] Duration duration_of(const ElementwiseShape& elementwise, int sms) const {
-    return memory_bound_time(machine_.accelerator, traffic_of(elementwise, sizes_), sms);
+    return memory_bound_time(machine_.accelerator, priced_traffic(elementwise, sizes_, options_), sms);
   }
 
   [[nodiscard]] Duration duration_of(const ExchangeShape& exchange, int) const {

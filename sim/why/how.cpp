@@ -9,7 +9,7 @@
 #include "model/cost/group.h"
 #include "model/cost/implemented.h"
 #include "model/cost/memory_bound.h"
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 #include "model/cost/shape_sizes.h"
 #include "model/text/quantity.h"
 
@@ -93,8 +93,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
     const Group group = group_on_axis(program.mesh, collective->axis, machine);
     return algorithm_in_words(*group.wires, collective->kind, group.ranks, load_of(*collective, sizes), group.nodes);
   }
-  return std::string{
-      memory_bound_in_words(machine.accelerator, traffic_of(std::get<ElementwiseShape>(shape), sizes), sms)};
+  const Bytes traffic = priced_traffic(std::get<ElementwiseShape>(shape), sizes, point.price);
+  return std::string{memory_bound_in_words(machine.accelerator, traffic, sms)};
 }
 
 }  // namespace commfuse

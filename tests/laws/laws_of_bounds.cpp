@@ -5,7 +5,7 @@
 #include <array>
 
 #include "model/config/bandwidth_choice.h"
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 #include "model/cost/shape_sizes.h"
 #include "tests/laws/law.h"
 #include "tests/laws/wire_bound.h"

@@ -10,7 +10,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/price.h"
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 #include "model/program/order.h"
 #include "model/strategies/generate.h"
 #include "model/strategies/scope.h"

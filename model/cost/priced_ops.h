@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMMs of a program as all prices and explanations see them: their sizes under the settings of prices, and the
-// parameters that set their times.
+// The ops of a program as all prices and explanations see them: their sizes under the settings of prices, and the
+// parameters that set the times of GEMMs.
 #pragma once
 
 #include "model/cost/gemm.h"
@@ -21,6 +21,9 @@ Flops heating_work(const Program& program, const Sizes& sizes, const PriceOption
 /// Returns the size of a GEMM with the dtypes and weights that the options give it, before it is divided among experts
 /// (grouped() in expert_gemm.h). `heating` is heating_work() of its program.
 GemmSize priced_gemm(const GemmShape& gemm, const Sizes& sizes, const PriceOptions& options, Flops heating);
+
+/// Returns the bytes that an elementwise op reads and writes.
+Bytes priced_traffic(const ElementwiseShape& elementwise, const Sizes& sizes, const PriceOptions& options);
 
 /// Marks in `marked` the provenances of the parameters that set the time of a GEMM whose program has this dtype.
 void mark_gemm(const Accelerator& accelerator, DType dtype, const PriceOptions& options, Provenances& marked);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/cost/priced_gemm.h"
+#include "model/cost/priced_ops.h"
 
 #include "model/cost/expert_gemm.h"
 #include "model/cost/shape_sizes.h"
@@ -22,6 +22,10 @@ GemmSize priced_gemm(const GemmShape& gemm, const Sizes& sizes, const PriceOptio
   size.run = heating;
   size.weight_bits = options.weight_bits;
   return size;
+}
+
+Bytes priced_traffic(const ElementwiseShape& elementwise, const Sizes& sizes, const PriceOptions& /*options*/) {
+  return traffic_of(elementwise, sizes);
 }
 
 namespace {
