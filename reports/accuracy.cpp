@@ -104,7 +104,7 @@ std::string table_rows(const TableScore& score) {
   return text;
 }
 
-/// Returns the held-out errors of a part, or of the whole table if `part` is empty.
+/// Returns the held-out errors of the parts with this name, or of the whole table if `part` is empty.
 Errors held_out_of(const TableScore& score, std::string_view part) {
   if (part.empty()) {
     return score.held_out;
@@ -123,7 +123,7 @@ std::string digits_or_dash(std::int64_t rows, double share) { return rows == 0 ?
 /// Returns "yes" if the goal is met, otherwise "no"; without rows, returns "no rows".
 std::string_view goal_cell(std::int64_t rows, bool is_met) { return rows == 0 ? "no rows" : is_met ? "yes" : "no"; }
 
-/// Compares errors of whole models with the goal for each table, on rows that no fit used.
+/// Compares errors of whole models with the goals for each table.
 std::string steps_section(Scores scores) {
   struct StepGoal {
     std::string_view table;

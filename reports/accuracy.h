@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes docs/accuracy.md, except for its last two sections (engine_agreement.h, sim/commands/verdict_score_text.h):
-// errors of the model, next to its goals and to errors that others publish.
+// errors of the model, compared with goals and with errors that other tools publish.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@
 
 namespace commfuse::reports {
 
-/// Returns these sections in Markdown. The lines of one table do not depend on which other tables are scored.
+/// Returns all sections except the last two in Markdown. The lines of one table do not depend on which other tables are
+/// scored.
 std::string accuracy_page(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

@@ -18,13 +18,13 @@ namespace {
 using Errors = std::vector<double>;
 using Scores = std::span<const TableScore>;
 
-/// Errors of all rows that a goal includes, and of those rows among them that were held out of every fit.
+/// Errors of all rows that a goal includes, and errors of the rows among them that every fit held out.
 struct Pooled {
   Errors every_row;
   Errors held_out;
 };
 
-/// A goal: errors of the named parts of some tables on some machines.
+/// Limits for the median and the p90 of errors: of selected parts, on some machines, in tables of some kinds.
 struct Goal {
   std::string_view what;
   std::vector<std::string_view> kinds;
@@ -59,7 +59,7 @@ bool over_nodes(std::string_view part, bool priors) {
          !begins(part, "send_recv") && contains(part, "from priors") == priors;
 }
 
-/// The goals of GEMMs and attention, by machine; some machines stand for a framework that runs on them.
+/// Returns the goals of GEMMs and attention, by machine; "h100-sxm-vllm" stands for a framework on a machine.
 std::vector<Goal> kernel_goals() {
   const auto gemm = [](std::string_view what, std::vector<std::string_view> machines, std::string_view dtype,
                        double median,
@@ -89,7 +89,7 @@ std::vector<Goal> kernel_goals() {
       attention("attention of vLLM, sequence >= 1K, H100", {"h100-sxm-vllm"}, is_long, 0.07, 0.18)};
 }
 
-/// The goals of collectives, messages and overlapped kernels.
+/// Returns the goals of collectives, messages and overlapped kernels.
 std::vector<Goal> communication_goals() {
   const std::vector<std::string_view> links{"collective", "p2p"};
   const std::vector<std::string_view> overlap{"overlap_pairs", "overlap_prefill", "overlap_gemm_ar"};

@@ -62,14 +62,14 @@ void require_place(const fs::path& path, const fs::path& target) {
 }
 
 /// Opens an output stream that a shell appends to a file (>>), so that the file keeps its text. Returns -1 for other
-/// paths.
+/// paths and other streams.
 int open_appended(const fs::path& path) {
   const int stream = path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
   const int flags = ::fcntl(stream, F_GETFL);
   return flags >= 0 && (flags & O_APPEND) != 0 ? ::fcntl(stream, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-/// Opening a pipe would wait for a reader.
+/// Throws ConfigError for a named pipe, because opening it would wait for a reader.
 void refuse_pipe(const fs::path& path) {
   if (is_named_pipe(path)) {
     refuse(path, "named pipes are not supported; give a file, or /dev/stdout");

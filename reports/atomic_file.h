@@ -23,18 +23,18 @@ bool is_output_stream(const std::filesystem::path& path);
 /// Returns whether a file begins like a SQLite database. AtomicFile never replaces a database.
 bool is_database(const std::filesystem::path& path);
 
-/// Throws ConfigError if `out` is one of the input files of a command, by any path, or a file in an input folder of a
-/// sweep. Ignores inputs that are not files. Also refuses a named pipe as `out` before the work begins.
+/// Throws ConfigError if `out` is an input file of a command, by any path, the results.sqlite in an input folder, or a
+/// named pipe. Ignores inputs that are not paths of files or folders.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
 /// Writes a temporary file next to `path`; commit() replaces `path` by that file. Without commit() no new file remains,
 /// and an older file keeps its contents. The file gets the permissions of the file that it replaces. If links are
-/// followed, a target that is not a regular file (a pipe without a name, a device) is written directly, and a file to
-/// which a shell appends an output stream (>>) keeps its text.
+/// followed, a target that is not a regular file (an unnamed pipe, a device) is written directly, and a file to which a
+/// shell appends an output stream (>>) keeps its text.
 class AtomicFile {
  public:
-  /// Throws ConfigError, which names the path and the remedy, if the folder does not exist, the path is a folder, a
-  /// database or a named pipe, or permission is missing.
+  /// Throws ConfigError, which names the path and the remedy, if the file cannot be opened: its folder does not exist,
+  /// permission is missing, or the path is a folder, a database or, if links are followed, a named pipe.
   explicit AtomicFile(const std::filesystem::path& path, Links links = Links::followed);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -42,15 +42,16 @@ class AtomicFile {
 
   /// Throws std::runtime_error when writing fails.
   void write(std::string_view bytes);
-  /// Synchronizes and renames. Throws std::runtime_error when this fails. Call it once.
+  /// Synchronizes, renames and closes the file; only closes a target that is written directly. Throws
+  /// std::runtime_error on failure. Call it once.
   void commit();
 
  private:
   [[noreturn]] void fail(int error) const;
 
-  std::filesystem::path path_;       // the path that the user wrote, for messages
+  std::filesystem::path path_;       // the path as given, for messages
   std::filesystem::path target_;     // path after symbolic links
-  std::filesystem::path temporary_;  // empty: written directly
+  std::filesystem::path temporary_;  // empty if the target is written directly
   int descriptor_ = -1;
 };
 

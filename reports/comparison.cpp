@@ -84,9 +84,9 @@ std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule
   return text + ".";
 }
 
-/// Adds to `sure`, such as " (88% sure)", the interval of the saving of a row that takes `times` as long as the
-/// baseline, or of the loss if it takes longer: " (90% interval -7 to 40%; 88% sure)". Returns `sure` unchanged if it
-/// has another form, or if the row has no error.
+/// Adds to `sure`, such as " (88% sure)", the interval of the saving of a row that takes `times` times as long as the
+/// baseline, or of the loss if the row takes longer: " (90% interval -7 to 40%; 88% sure)". Returns `sure` unchanged if
+/// it has another form, or if the row has no saving_error.
 std::string with_interval(const std::string& sure, const ResultRow& row, double times) {
   if (!row.saving_error || !sure.starts_with(" (")) {
     return sure;
@@ -147,7 +147,7 @@ std::string costs_in_words(std::string_view held_back) {
   return names_in_words(costs);
 }
 
-/// Names the lowest time that a schedule could reach, and what limits the recommended implementation.
+/// States how much less time ideal kernels would take, and to what the recommended implementation loses time.
 std::string reach_in_words(const ResultRow& recommended, Rows rows) {
   const ResultRow* ideal = nullptr;
   for (const ResultRow& row : rows) {
@@ -164,7 +164,7 @@ std::string reach_in_words(const ResultRow& recommended, Rows rows) {
              : text + fmt::format(" {} loses time to {}.", recommended.strategy, costs_in_words(recommended.held_back));
 }
 
-/// Returns the sentences of pays_in_words() for a ranking that can win, fastest first.
+/// Returns the sentences of pays_in_words() for a ranking of the rows that can win, fastest first.
 std::string pay_sentences(std::span<const ResultRow* const> ranking, Rows rows, const ResultRow& baseline,
                           const VerdictRule& rule) {
   const Implementations implementations = implementations_of(ranking, baseline, rule);

@@ -15,8 +15,8 @@
 namespace commfuse::reports {
 
 /// Returns the winner among the rows of one point that can win, or the rows that tie, and the distance to a bound. If
-/// the rows have serial and an implementation, returns pays_in_words() against serial instead. Requires a row with a
-/// result.
+/// serial and an implementation that overlaps both have a result, returns pays_in_words() against serial instead.
+/// Requires a row with a result.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// Compares the implementations among the rows of one point with `baseline`: states whether their overlap pays, by how
@@ -37,7 +37,7 @@ std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule&
                              const ModelWords& words = {}, TerminalStyle style = stdout_style());
 
 /// Returns the number of points that each strategy wins, the number of points at which strategies tie, and the rule, as
-/// two sentences. Empty for fewer than two points.
+/// two sentences. Empty for fewer than two points. Requires rows of one point to be adjacent.
 std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 class VerdictCount;
@@ -50,7 +50,7 @@ std::string rule_in_words(const VerdictRule& rule);
 /// Counts the verdicts of many points.
 class VerdictCount {
  public:
-  /// Adds the names of the rows in front: one name wins, several tie.
+  /// Counts a point by the names of the rows in front: a single row wins, several tie.
   void add(std::vector<std::string> front);
   /// Returns the count as text, such as "commfuse wins 9, 4 tie (commfuse and sliced 3; serial and sliced 1)".
   [[nodiscard]] std::string in_words() const;

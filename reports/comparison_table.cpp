@@ -38,7 +38,7 @@ char mark_of(const ResultRow& row, const PointVerdict& point) {
 }
 
 /// Shortens "commfuse (direct, g=3, sum on arrival, add on aux)" to "commfuse (direct, g=3)": drops the last options
-/// until it fits, unless another row has that label.
+/// until the label fits. Returns the whole label if the short one could also name another row.
 std::string name_cell(const ResultRow& row, Rows rows) {
   constexpr std::size_t mark_width = 2;
   const auto is_used_by_other_row = [&](const std::string& name) {

@@ -61,8 +61,8 @@ std::string assignments(const Offer& offer) {
                                                                 : fmt::format("{}", fmt::join(offer.words, " ")));
 }
 
-/// Returns what is offered after a command where no flag waits for its value: subcommands, else the first argument,
-/// else flags.
+/// Returns the assignments after a command where no flag waits for its value: they offer subcommands, else the first
+/// argument, else flags.
 std::string assignments_behind(const CommandEntry& command) {
   if (!command.commands.empty()) {
     return assignments(OfferKind::words, fmt::format("{}", fmt::join(commands_below(command), " ")));
@@ -74,7 +74,8 @@ std::string assignments_behind(const CommandEntry& command) {
   return assignments(OfferKind::words, fmt::format("{}", fmt::join(flags_of(command), " ")));
 }
 
-/// Offers after "COMMAND FLAG", by command and by flag. A flag without a value offers "".
+/// Offers after "COMMAND FLAG": for each flag and offer, the commands. A flag without a value offers ""; the flag "@"
+/// stands for a place where no flag waits for its value.
 using Offers = std::map<std::string, std::map<std::string, std::vector<std::string>>>;
 
 Offers offers_by_flag(const CommandEntry& program) {
@@ -90,7 +91,7 @@ Offers offers_by_flag(const CommandEntry& program) {
   return offers;
 }
 
-/// Returns the cases of a script: a flag that offers the same in all commands has one case.
+/// Returns the cases of a script: a flag with one offer in all commands has one case.
 std::string cases_of(const Offers& offers) {
   std::map<std::string, std::vector<std::string>> patterns;
   for (const auto& [flag, by_offer] : offers) {
@@ -112,7 +113,7 @@ std::string cases_of(const Offers& offers) {
   return text;
 }
 
-/// The common part of the scripts of all programs. FUNCTION and PROGRAM are placeholders for names. Words are compared
+/// The part that the scripts of all programs share. FUNCTION and PROGRAM are placeholders for names. Words are compared
 /// directly, because compgen would expand them.
 constexpr std::string_view bash_script = R"(
 FUNCTION() {
@@ -191,8 +192,8 @@ FUNCTION() {
 }
 )";
 
-/// The script runs the program to get the names of catalogues when it completes a word. It contains all other words
-/// itself.
+/// Returns the functions of the script. They run the program to get the names of catalogues when they complete a word,
+/// and contain all other words themselves.
 std::string bash_functions(const CommandEntry& program) {
   const std::string& name = program.path.front();
   const std::string function = "_" + replaced(name, "-", "_");

@@ -31,8 +31,8 @@ std::string map_setting_of(const ResultRow& row);
 /// Returns a row's entry in a map; nothing for a row without a result, and for a bound.
 std::optional<MapEntry> map_entry_of(const ResultRow& row);
 
-/// Returns scalings of the fastest row of every point; whole models must fit in memory. The ranks of whole models are
-/// all their GPUs.
+/// Returns scalings of the fastest row of every point, without whole models that do not fit in memory. The ranks of
+/// whole models are all their GPUs.
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
 std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
 
@@ -56,8 +56,8 @@ std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing)
 /// Formats the values at `place` of all varying axes except `omitted`: "ranks 8, links x2"; empty if no other axis
 /// varies.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis omitted);
-/// Formats the setting, then ranks and links that do not vary, without links at the machine's own rate: "..., ranks 8,
-/// links x2".
+/// Formats the setting, then ranks and bandwidths that do not vary, without bandwidths at the machine's own rate: "...,
+/// ranks 8, links x2".
 std::string heading_of(const CrossoverMap& map);
 /// Formats a value of an axis, such as "links x2" or "seq 4K".
 std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t index);

@@ -25,7 +25,7 @@ constexpr std::size_t max_changes = 24;
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// Returns whether the values of an axis are counts, which have digits in CSV and JSON.
+/// Returns whether the values of an axis are counts, which CSV and JSON have as numbers.
 bool is_count(MapAxis axis) { return axis == MapAxis::seq || axis == MapAxis::ranks; }
 
 /// Formats a cell as "co 12/38": the winner, and the percentages of time that it saves against the next best strategy
@@ -174,7 +174,8 @@ std::string changes(const CrossoverMap& map) {
 
 std::string optional_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
 
-/// Formats the place of a cell as in results: seq and ranks as counts, bandwidths as requested and in GB/s.
+/// Formats the setting of a map and a place in it as in results: seq and ranks as counts, bandwidths as requested and
+/// in GB/s.
 std::string place_cells(const CrossoverMap& map, const MapPlace& place) {
   const auto value = [&](MapAxis axis) -> const MapValue& { return map.values(axis)[place[index_of(axis)]]; };
   const auto rate = [&](MapAxis axis) {

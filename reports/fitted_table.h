@@ -37,13 +37,13 @@ struct TableNotes {
   std::string end{};    ///< A sentence below everything; omitted from a table without rows.
 };
 
-/// A table with its constant columns named above it. Less important columns that do not fit are dropped and named below
-/// it. Columns are two spaces apart, or one space if that makes them fit. Text is left-aligned, and numbers are
-/// right-aligned; "-" marks absent values. To save memory, the cells of a column share one string, which stays empty
-/// while all cells are equal, because there may be millions of rows.
+/// A table that may state constant columns above it (Constant). Less important columns that do not fit are dropped and
+/// named below it. Columns are two spaces apart, or one space if that makes them fit. Text is left-aligned unless its
+/// column is `at_right`, and numbers are right-aligned; "-" marks absent values. There may be millions of rows: to save
+/// memory, the cells of a column share one string, which stays empty while all cells are equal.
 class FittedTable {
  public:
-  /// `width`: columns of the terminal.
+  /// Fits the table to a terminal of `width` columns.
   FittedTable(std::vector<FittedColumn> columns, std::size_t width);
 
   /// Adds a row. Requires a value for each column.
@@ -58,7 +58,7 @@ class FittedTable {
     bool is_text = true;
   };
 
-  /// Cells of a column: the first cell repeated `repeats` times, then the cells in `text` and `cells`.
+  /// Cells of a column: the first cell `repeats` times, then other cells, joined in `text` and measured in `cells`.
   struct Cells {
     std::string first;
     bool first_is_text = true;

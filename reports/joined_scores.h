@@ -33,12 +33,12 @@ PairsByMachine pairs_of(std::span<const TableScore> scores);
 std::vector<JudgedPair> merged_pairs(const std::map<std::string, std::vector<JudgedPair>>& by_ways);
 std::vector<JudgedPair> merged_pairs(const PairsByMachine& by_machine);
 
-/// Returns the times of kinds that a fit covers, or of all others.
+/// Returns the times of kinds that a fit covers if `fitted`, otherwise the times of all other kinds.
 std::vector<CheckedTime> times_of(std::span<const TableScore> scores, bool fitted);
 
 std::vector<Observation> observations_of(std::span<const TableScore> scores);
 
-/// Returns the rows that each fit read, by machine and key.
+/// Returns the rows of each fit, read and held out, by machine and key.
 std::vector<FitRows> fits_of(std::span<const TableScore> scores);
 
 /// Formats a fraction as a whole percentage, such as "69".
@@ -48,7 +48,7 @@ std::string with_band(const ObservedShare& observed);
 
 /// Returns an object with `share` and `band`.
 nlohmann::ordered_json share_json(const ObservedShare& observed);
-/// Returns an array of such objects, one for each of coverage_levels, each also with its `level`.
+/// Returns an array with `share`, `band` and `level` for each of coverage_levels.
 nlohmann::ordered_json levels_json(const Coverage& coverage);
 
 }  // namespace commfuse::reports

@@ -12,7 +12,7 @@ struct OpTotals {
   // Floating-point operations: a fused multiply-add counts as two, causal attention as half of full attention. Counts
   // that exceed 64 bits are capped.
   std::int64_t operations = 0;
-  Bytes moved;  // read and written at least once
+  Bytes moved;  // bytes read and written if every operand moves once
 };
 
 /// Returns the totals of a gemm, an attention or an elementwise op; zeros for communication.

@@ -28,7 +28,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Escapes text for roff: backslashes and dashes are literal, and no line is a request.
+/// Escapes text for roff: backslashes and dashes are literal, and the text is no request.
 std::string roff(std::string_view text) {
   std::string escaped = replaced(replaced(std::string(text), "\\", "\\e"), "-", "\\-");
   return !escaped.empty() && (escaped.front() == '.' || escaped.front() == '\'') ? "\\&" + escaped : escaped;

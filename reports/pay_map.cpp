@@ -32,7 +32,7 @@ std::string cell_of(const ResultRow& row, const ResultRow& serial, const Verdict
   return fmt::format("{}%{}", with_sign(100.0 * verdict.saved, 0), verdict.pays == Pays::close ? "~" : " ");
 }
 
-/// Finds the row of a strategy at a point of a map; null if there is none.
+/// Returns the row of a strategy with a result at a point of a map; null if there is none.
 const ResultRow* find(const std::vector<const ResultRow*>& rows, std::string_view strategy, std::int64_t ranks,
                       std::int64_t seq) {
   const auto match = std::ranges::find_if(rows, [&](const ResultRow* row) {
@@ -57,7 +57,7 @@ std::string remarks_on(const std::string& name, const std::vector<const ResultRo
                                                                                    : "");
 }
 
-/// Returns tables of as many sequence lengths as fit side by side.
+/// Returns the map of one implementation, in tables of as many sequence lengths as fit side by side.
 std::string map_of(const std::string& name, const std::vector<const ResultRow*>& rows, const VerdictRule& rule) {
   std::set<std::int64_t> ranks;
   std::set<std::int64_t> seqs;

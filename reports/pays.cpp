@@ -27,7 +27,7 @@ std::optional<PayScore> pays_of(std::span<const TableScore> scores) {
   return sum;
 }
 
-/// Summarizes the errors of serial pairs, or of overlapped kernels.
+/// Summarizes the errors of serial pairs if `serial`, otherwise of overlapped kernels.
 ErrorSummary errors_of(std::span<const TableScore> scores, bool serial) {
   std::vector<double> errors;
   for (const TableScore& score : scores) {

@@ -14,7 +14,7 @@ namespace commfuse::reports {
 /// Returns a summary for terminals; empty if no table has an overlapped kernel paired with serial communication.
 std::string pays_table(std::span<const TableScore> scores);
 
-/// Returns every pair with its times and the command that predicts it again, in two lines; empty without pairs.
+/// Returns every pair with its times and, below it, the command that predicts it again; empty without pairs.
 std::string pairs_table(std::span<const TableScore> scores);
 
 /// Adds `overlap_pays` to the object of score_json: null without pairs. Its `balanced_accuracy` is null without wins or

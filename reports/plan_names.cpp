@@ -71,7 +71,7 @@ std::string machine_of(const StepRow& row) {
   return machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth"));
 }
 
-/// Returns the value of a setting: "recompute full", "micro-batch 2", "no dropout", "GPU-hour at 2.80".
+/// Formats a setting and its value: "recompute full", "micro-batch 2", "no dropout", "GPU-hour at 2.80".
 std::string setting_in_words(std::string_view name, const StepRow::Value& value) {
   if (const bool* is_on = std::get_if<bool>(&value)) {
     return name == "overlap_gradients" ? fmt::format("gradients {} the backward pass", *is_on ? "during" : "after")

@@ -21,7 +21,7 @@ std::string unusual_run_settings(const StepRow& row);
 bool passes_keys_around(const StepRow& row);
 
 /// Words for the plans of a list, which name the settings that tell them apart (PlanWords::setting). The rows must
-/// outlive it. Requires at least one row.
+/// outlive this object. Requires at least one row.
 class PlanNames {
  public:
   explicit PlanNames(std::span<const StepRow> rows);
@@ -30,7 +30,7 @@ class PlanNames {
   /// machine if all plans have the same one.
   [[nodiscard]] std::string first_name(const StepRow& row) const;
 
-  /// Returns the same with only the settings that differ from those of `first`, batch and seq included.
+  /// Returns the layout and those settings, batch and seq included, that differ from the settings of `first`.
   [[nodiscard]] std::string name_after(const StepRow& row, const StepRow& first) const;
 
  private:

@@ -17,7 +17,8 @@ namespace commfuse::reports {
 /// Rows that differ only in their strategy; not empty.
 using PlanRows = std::vector<const StepRow*>;
 
-/// Groups rows that differ only in their strategy, in order of appearance.
+/// Groups rows that differ only in their strategy (in decoding steps, also in sequence_parallel), in order of
+/// appearance.
 std::vector<PlanRows> plans_of(std::span<const StepRow> rows);
 
 /// Returns whether the plan fits in memory; true if the row does not state it.
@@ -30,7 +31,7 @@ bool is_framework(const StepRow& row);
 /// serial; null if the plan has neither.
 const StepRow* serial_of(std::span<const StepRow* const> rows);
 
-/// The verdict over the rows of one plan that can win: next to implementations, ideal schedules cannot.
+/// The verdict over the rows of one plan that can win: ideal schedules next to implementations cannot.
 class PlanVerdict {
  public:
   PlanVerdict(std::span<const StepRow* const> rows, const VerdictRule& rule);

@@ -178,7 +178,7 @@ std::string short_label(const ResultRow& row, Rows rows) {
 }
 
 std::string probability_in_words(double probability) {
-  constexpr double highest = 0.995;  // Effects outside the model leave at least this much doubt.
+  constexpr double highest = 0.995;  // Effects outside the model leave some doubt.
   return probability >= highest ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
 }
 

@@ -60,7 +60,8 @@ bool is_no_bound(const ResultRow& row);
 /// switch. It may beat serial, but not by overlap.
 bool overlaps_nothing(const ResultRow& row);
 
-/// Returns the strategy and its parameters, such as "sliced (k=4)".
+/// Returns the strategy and its parameters, such as "sliced (k=4)", or "commfuse (ideal)" for a bound next to
+/// implementations.
 std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
@@ -88,10 +89,10 @@ std::vector<std::string> warnings_in(std::string_view cell);
 /// Returns every warning of the rows once, in order, without warnings about memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// Returns the sentence before the rows, which states that some do not fit in memory (LargestNeed::sentence). Returns
-/// an empty text if all rows fit.
+/// Returns the sentence before the rows, which states that some rows do not fit in memory (LargestNeed::sentence).
+/// Returns an empty text if all rows fit.
 std::string memory_sentence(Rows rows);
-/// Adds the need of a row to `need`, for the sentence.
+/// Adds the memory that a row needs to `need`, for memory_sentence().
 void add_need(const ResultRow& row, LargestNeed& need);
 
 /// The unit of the longest time, so that the block of a point has a single unit.

@@ -11,7 +11,7 @@
 
 namespace commfuse::reports {
 
-/// Returns text for terminals, at most 80 columns wide; empty if nothing was checked.
+/// Returns text for terminals, at most 80 columns wide, with the summary of pays_table(); empty if nothing was checked.
 std::string reliability_table(std::span<const TableScore> scores);
 
 /// Adds `coverage`, `win_probabilities` and `observations` to the object of score_json; shares are fractions.

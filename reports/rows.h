@@ -30,8 +30,7 @@ std::string csv_text(const std::string& cell);
 std::vector<std::string_view> column_names();
 /// Returns a line that includes its line end.
 std::string csv_line(std::span<const std::string_view> names);
-/// A value at an index where `are_flags` is true is 0 or 1 and is written as false or true; the list may be shorter
-/// than the row.
+/// Writes 0 and 1 as false and true at indices where `are_flags` is true; `are_flags` may be shorter than the row.
 std::string csv_line(std::span<const Value> values, const std::vector<bool>& are_flags = {});
 /// Returns an object without a line end. Requires a name for every value. Writes flags like csv_line().
 std::string json_object(std::span<const std::string_view> names, std::span<const Value> values,

@@ -23,13 +23,13 @@ struct PayVerdict {
   const ResultRow* overlap = nullptr;
   const ResultRow* serial = nullptr;
   double saved = 0.0;                   ///< Share of serial's time; below 0 the schedule takes longer.
-  std::optional<double> probability{};  ///< Probability that the winner is the faster one; nothing if unknown.
+  std::optional<double> probability{};  ///< Probability that the winner is faster; nothing if unknown.
   Pays pays = Pays::close;              ///< By the rule: difference and probability.
 };
 
 /// The implementations of a point that overlap: the fastest one, and the recommended one, which is the fastest that
 /// clearly beats serial, else the fastest. Both are null without such implementations. `without_overlap` is the fastest
-/// implementation if that overlaps nothing, else null. `count` counts both kinds.
+/// implementation if it overlaps nothing, else null. `count` includes implementations that overlap nothing.
 struct Implementations {
   const ResultRow* fastest = nullptr;
   const ResultRow* chosen = nullptr;
@@ -40,8 +40,9 @@ struct Implementations {
 Implementations implementations_of(std::span<const ResultRow* const> ranking, const ResultRow& serial,
                                    const VerdictRule& rule);
 
-/// Compares a row with serial. The probability is `beats_serial` of the row. Without it, the probability follows from
-/// both errors if the faster of the two is the fastest of its point; otherwise the difference alone decides.
+/// Compares a row with serial. The probability is `beats_serial` of the row. If the row has none, the probability
+/// follows from both errors if the faster of row and serial is the fastest of its point; otherwise the difference alone
+/// decides.
 PayVerdict pay_verdict(const ResultRow& row, const ResultRow& serial, const ResultRow& fastest,
                        const VerdictRule& rule);
 
@@ -55,7 +56,7 @@ struct SavingCount {
   std::size_t pays = 0;
   std::size_t close = 0;
   std::size_t loses = 0;
-  double median = 0.0;  ///< Shares of serial's time, like the next three members.
+  double median = 0.0;  ///< Share of serial's time, like the next three members.
   double low = 0.0;     ///< A tenth of the points save less.
   double high = 0.0;    ///< A tenth of the points save more.
   double best = 0.0;
@@ -76,7 +77,7 @@ class SavingTally {
 /// Returns "pays at 18, loses at 2 and is too close to call at 4". Requires at least one point.
 std::string counts_in_words(const SavingCount& count);
 /// Returns "Over 24 points overlap saves a median of 12.3% of serial's time: it pays at 18 and loses at 6."; `unit`
-/// is "points" or "plans". Empty for fewer than two.
+/// is "points" or "plans". Empty for fewer than two points.
 std::string savings_in_words(const SavingCount& count, std::string_view unit = "points",
                              std::string_view baseline = "serial");
 

@@ -191,7 +191,7 @@ std::vector<std::string> reasons_of(const TableScore& score) {
   return reasons;
 }
 
-/// Lists the tables that are in no list of a scored kind.
+/// Lists the tables that are not listed under a scored kind, with reasons.
 std::string not_scored(std::span<const TableScore> scores) {
   const std::vector<std::string> kinds = kinds_in(scores);
   std::string text;

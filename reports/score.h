@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores as text: a table for terminals, JSON for programs.
+// Scores as text: a table for terminals, JSON and CSV for programs.
 #pragma once
 
 #include <span>

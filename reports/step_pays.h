@@ -18,7 +18,7 @@ namespace commfuse::reports {
 bool is_implemented(const StepRow& row);
 /// Returns whether the row belongs to an implementation that runs communication and GEMMs one after another.
 bool overlaps_nothing(const StepRow& row);
-/// Returns whether the row is an ideal schedule next to implementations, which cannot win.
+/// Returns whether the row is an ideal schedule next to implementations. Such a schedule cannot win.
 bool is_bound(const StepRow& row);
 
 /// Returns the saving of the recommended implementation: the fastest that clearly beats the baseline, otherwise the
@@ -32,7 +32,8 @@ std::optional<PlanSaving> implementation_saving(std::span<const StepRow* const> 
 std::string implementations_in_words(std::span<const StepRow* const> plan, const StepRow& baseline,
                                      const VerdictRule& rule = {});
 
-/// Returns the sentence that names the sites where each implementation runs; empty without implementations.
+/// Returns the sentence that names the sites where implementations run, without those that run at all sums; empty if
+/// none is left.
 std::string implemented_sites_in_words(std::span<const StepRow* const> plan);
 
 /// Returns the warnings that only implementations have, each once.

@@ -108,7 +108,7 @@ std::string memory_remedy(const StepRow& row) {
                               : step_remedy(row);
 }
 
-/// Returns the memory warning in the row, which prefills and decoding steps have; nothing if it has none.
+/// Returns the row's memory warning, which only prefills and decoding steps have; nothing without a warning.
 std::optional<std::string> memory_warning_in(const StepRow& row) {
   if (!row.has("warnings") || !is_memory_warning(row.text("warnings"))) {
     return std::nullopt;
@@ -116,7 +116,7 @@ std::optional<std::string> memory_warning_in(const StepRow& row) {
   return warnings_in(row.text("warnings")).front();
 }
 
-/// Returns the GB that a GPU needs according to a memory warning; 0 if it states no number.
+/// Returns the GB that a GPU needs according to a memory warning; 0 if the warning states no number.
 double needed_gb_of(std::string_view warning) {
   constexpr std::string_view needs = " needs ";
   const std::size_t at = warning.find(needs);

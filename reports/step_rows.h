@@ -19,8 +19,8 @@ namespace commfuse::reports {
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {}, const ModelWords& words = {},
                        TerminalStyle style = stdout_style());
 
-/// Returns the sentence which states that some rows do not fit in memory (LargestNeed::sentence); empty if all rows
-/// fit. The table begins with it.
+/// Returns the sentence that states that some rows do not fit in memory (LargestNeed::sentence); empty if all rows fit.
+/// step_table() begins with this sentence.
 std::string memory_sentence(std::span<const StepRow> rows);
 
 /// Returns the name of a row's schedules in tables: "serial", or "commfuse (ideal)" for a bound next to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Details of one point, which a report shows in addition to the result rows.
+// Details that a report shows in addition to the result rows: the study of a point, measured times and fits.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct Roofline {
   std::vector<RoofedGemm> gemms;
 };
 
-/// Share of the time that the fastest schedule saves against another (serial, else the next fastest), with a 90%
+/// Share of another schedule's time (serial's, else the next fastest's) that the fastest schedule saves, with a 90%
 /// interval.
 struct SavingInterval {
   std::string winner;

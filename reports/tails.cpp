@@ -74,7 +74,7 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   return text + ".";
 }
 
-/// Returns the rows of a point that ran under jitter, divided by jitter, number of runs and seed, which may be axes.
+/// Returns the rows of a point that ran under jitter, grouped by jitter, number of runs and seed, which may be axes.
 std::vector<std::vector<ResultRow>> rows_by_jitter(Rows point) {
   const auto settings_of = [](const ResultRow& row) {
     return std::tuple(row.jitter, row.tails->percentiles.samples, row.seed);
@@ -90,7 +90,7 @@ std::vector<std::vector<ResultRow>> rows_by_jitter(Rows point) {
   return groups;
 }
 
-/// Returns the table of rows_by_jitter().
+/// Returns the table, the verdict and the causes for one group of rows_by_jitter().
 std::string block(Rows rows) {
   const Unit unit(rows);
   std::string text = fmt::format(tail_line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),

@@ -10,7 +10,7 @@
 namespace commfuse::reports {
 
 /// Returns a table at most 80 columns wide, a block for each point and jitter; empty if no row has tails. Rows are in
-/// the order of comparison_table. A block states its settings if the rows have several.
+/// the order of comparison_table. Blocks state their settings if the settings differ.
 std::string tails_table(std::span<const ResultRow> rows);
 
 /// Names the lowest p99 among the rows of one point that can win, and states whether there are enough samples to be

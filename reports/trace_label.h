@@ -16,9 +16,9 @@ struct LabelPiece {
   std::optional<Index> index;
 };
 
-/// Returns the pieces of a name, which are equal on all ranks except for the values of the indices. They name the
-/// output, or the input of an op that has no output. Positions are in blocks, as in the schedule's text: "y[2 +: 2]" is
-/// two blocks starting at block 2.
+/// Returns the pieces of an op's name, which are identical on all ranks except for the values of the indices. The name
+/// includes the output, or the input of an op that has no output. Positions are in blocks, as in the schedule's text:
+/// "y[2 +: 2]" is two blocks starting at block 2.
 std::vector<LabelPiece> label_pieces(const Program& program, const Op& op);
 
 /// Returns the whole name on one rank.

@@ -19,7 +19,7 @@ struct TracedRun {
   Timeline timeline;
   Sizes sizes;  // sizes of the program's dimensions; if empty, traces have blocks but no bytes or FLOPs
   std::optional<CriticalPath> path{};  // nothing if not computed
-  bool measured = false;               // the timeline was measured
+  bool measured = false;               // the timeline was measured, not predicted
 };
 
 }  // namespace commfuse::reports

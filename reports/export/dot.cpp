@@ -61,7 +61,7 @@ void write_node(const Program& program, Rank rank, const Command& command, Out o
                  dot_escaped(name_of(program.lanes[op.lane])), colour_of(op.purpose));
 }
 
-/// Writes waits, and the order of lanes where no wait implies it.
+/// Writes waits, and the order on lanes except where a wait already joins two ops.
 void write_order(const Program& program, Rank rank, const std::vector<Command>& commands, Out out) {
   std::vector<std::int32_t> last(program.lanes.size(), -1);
   for (std::size_t index = 0; index < commands.size(); ++index) {

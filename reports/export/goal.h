@@ -23,7 +23,7 @@ namespace commfuse::reports {
 
 /// Returns the text before the first rank. Throws ConfigError if the program has more lanes than GOAL has CPUs.
 std::string goal_head(const ExportInput& input);
-/// Returns the text of one rank. The whole text is the header, then all ranks in order.
+/// Returns the text of one rank. The whole file is goal_head(), then the texts of all ranks in order.
 std::string goal_of(const ExportInput& input, Rank rank, MessageOrder messages);
 
 }  // namespace commfuse::reports

@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The canonical text may quote words, but never numbers, so quoted digits are text.
+/// Returns a number, a boolean or text. The canonical text may quote words, but never numbers, so quoted digits are
+/// text.
 Json scalar_of(const YamlNode& node) {
   const bool digits = !node.text.empty() && std::all_of(node.text.begin(), node.text.end(),
                                                         [](char letter) { return letter >= '0' && letter <= '9'; });

@@ -9,7 +9,7 @@
 namespace commfuse::reports {
 
 /// Returns the tree of to_text(program), key by key in the same order: numbers and booleans keep their type, everything
-/// else is a string. JSON is also YAML, so parse_program reads it back as an equal program. Each op has one line.
+/// else is a string. JSON is also YAML, so parse_program reads it back as an identical program. Each op has one line.
 std::string schedule_json(const Program& program);
 
 }  // namespace commfuse::reports

@@ -15,7 +15,8 @@ namespace commfuse::reports {
 /// starts: a wait for that candidate implies a wait for them. Requires that the rank takes part in all candidates.
 std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates);
 
-/// Remembers which tasks touched each part of a rank's memory; the next task to touch it waits for these.
+/// Remembers which tasks read and wrote each part of a rank's memory, to find the tasks for which a later task must
+/// wait.
 class MemoryOrder {
  public:
   /// Operands are rectangles stacked by rows.

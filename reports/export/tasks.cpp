@@ -17,7 +17,7 @@ using TaskIndices = std::vector<std::int32_t>;
 
 void append(TaskIndices& to, const TaskIndices& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// Returns the largest number of messages of one op between two ranks.
+/// Returns an upper bound on the number of messages that one op sends between two ranks.
 std::int64_t tags_per_op(const Program& program, const TaskOptions& options) {
   std::int64_t messages = 1;
   for (const Shape& shape : program.shapes) {
@@ -275,7 +275,7 @@ class RankTasks {
   std::vector<OpId> last_calculation_;    // by lane; -1: none
   std::vector<OpId> last_on_lane_;        // by lane; -1: none
   std::int32_t host_ = -1;                // the host's last task
-  TaskIndices issued_by_;                 // by op: the host's last task when it was issued
+  TaskIndices issued_by_;                 // by op: the host's last task when the op was issued
 };
 
 }  // namespace

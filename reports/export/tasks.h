@@ -49,8 +49,9 @@ struct Task {
 
 struct TaskOptions {
   MessageOrder messages = MessageOrder::lane;
-  /// Replaces collectives by the messages of a ring, an all-to-all by the messages of its shifts, for readers without
-  /// collectives. n ranks take n - 1 consecutive steps of 1/n of the data each, an all-reduce twice as many.
+  /// Replaces collectives by the messages of a ring, and an all-to-all by the messages of its shifts, for readers that
+  /// do not know collectives. n ranks take n - 1 consecutive steps of 1/n of the data each, an all-reduce twice as
+  /// many.
   bool spell_out_collectives = false;
 };
 

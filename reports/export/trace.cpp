@@ -193,7 +193,7 @@ std::string arguments_of(const TracedRun& run, std::size_t id) {
   return dump(json);
 }
 
-/// The text of an op's slices that is equal on all ranks. It is made once per op.
+/// The text of an op's slices that is identical on all ranks, made once per op.
 struct PreparedOp {
   std::vector<LabelPiece> name;  // escaped
   std::string behind_name;       // category, track and arguments, up to the process

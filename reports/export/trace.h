@@ -14,8 +14,8 @@ namespace commfuse::reports {
 /// viewers read protobuf several times as fast.
 inline constexpr std::size_t max_json_slices = 200'000;
 
-/// Returns the path if it ends in .json, .gz or .pftrace, is an output stream or is not a regular file; else the path
-/// with .json or .pftrace added.
+/// Returns the path if it ends in .json, .gz or .pftrace, is an output stream, or exists and is not a regular file;
+/// else the path with .json or .pftrace added.
 std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::filesystem::path& path);
 
 /// Writes Chrome JSON, compressed if the path ends in .gz, or Perfetto's protobuf if it ends in .pftrace (see

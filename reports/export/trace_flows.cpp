@@ -11,7 +11,7 @@ namespace commfuse::reports {
 
 namespace {
 
-/// The indices in the timeline of all runs of an op on a rank, in order of time; the key is key_of().
+/// For each exchange on a rank, the timeline indices of its runs, in order of time; the key is key_of().
 using TimelineIndices = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
 
 std::uint64_t key_of(Rank rank, OpId op) {

@@ -25,8 +25,8 @@ struct UnderWay {
   std::int64_t bytes = 0;
 };
 
-/// Returns levels by rank, then time; each rank begins with its first send and ends with 0 bytes in flight. Empty if
-/// the run has no sizes.
+/// Returns levels by rank, then time; each rank begins with its first send or collective and ends with 0 bytes in
+/// flight. Empty if the run has no sizes.
 std::vector<UnderWay> bytes_under_way(const TracedRun& run);
 
 }  // namespace commfuse::reports

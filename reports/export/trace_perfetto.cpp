@@ -80,7 +80,7 @@ struct NextIds {
 
 class RunWriter {
  public:
-  /// Takes threads and flows from `next`, which must outlive the writer.
+  /// Takes ids of threads and flows from `next`. `run`, `next` and `packets` must outlive the writer.
   RunWriter(const TracedRun& run, NextIds& next, Packets& packets)
       : run_(run), first_pid_(next.process), next_thread_(next.thread), packets_(packets) {
     for (const Flow& flow : flows_of(run)) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double axis_length = 1.14;  // length of the axis, relative to the longest time
 
-/// Returns head, bubble and tail of the timeline; nothing if the timeline and the row are from different runs.
+/// Returns head, bubble and tail of the timeline; only "exposed" if the timeline and the row are from different runs.
 std::vector<TimePart> exposed_parts(const TracedRun& run) {
   const Breakdown& breakdown = run.row.analysis.critical;
   std::vector<TimePart> parts{
@@ -51,8 +51,8 @@ struct Bars {
   const TimeUnit& unit;
   std::vector<TextMark>& totals;  ///< text at the end of each bar, drawn after all bars
 
-  /// If parts are negative (compute lanes overlap), the bar begins left of the axis, so that the last part ends at the
-  /// makespan.
+  /// Adds the bar of a run. If parts are negative (compute lanes overlap), the bar begins left of the axis, so that the
+  /// last part ends at the makespan.
   void add(const TracedRun& run, double y) const {
     Duration start{};
     const std::vector<TimePart> parts = time_parts(run);

@@ -122,7 +122,7 @@ struct TextMark {
 };
 
 /// A cell of a map, one unit wide and high around its place. The level runs from 0 to 1; on a diverging scale 0.5 is
-/// neutral. A cell without a level has no value and is crossed out.
+/// neutral. A cell with neither a level nor a role has no value and is crossed out.
 struct CellMark {
   Place at;
   std::optional<double> level;

@@ -27,14 +27,14 @@ constexpr double lane_height = 24.0;
 constexpr double lane_gap = 4.0;
 constexpr double panel_gap = 14.0;
 
-/// One run on its rank, ready to be drawn.
+/// One run on one rank, ready to be drawn.
 struct Panel {
   const TracedRun* run = nullptr;
   Rank rank = 0;
   Timeline spans;   // spans of this rank, in order of start
   Breakdown parts;  // only makespan, head, bubble, tail, local and exposed are set
   std::vector<ExposedTime> exposed;
-  std::vector<std::uint16_t> lanes;  // lanes in use, by kind and number
+  std::vector<std::uint16_t> lanes;  // lanes in use, sorted by kind and number
 };
 
 Timeline spans_of(const TracedRun& run, Rank rank) {
@@ -89,8 +89,8 @@ struct Bar {
   Purpose purpose = Purpose::essential;
 };
 
-/// Merges neighbours of the same purpose that are too narrow to distinguish: shorter than `visible`, with a gap below a
-/// quarter of it.
+/// Returns the bars of a lane. Merges neighbours of the same purpose that are too narrow to distinguish: shorter than
+/// `visible`, with a gap below a quarter of `visible`.
 std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visible) {
   std::vector<Bar> bars;
   for (const OpSpan& span : panel.spans) {

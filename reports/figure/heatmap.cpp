@@ -83,7 +83,7 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
   return map;
 }
 
-/// Returns axes by name and an empty plot of the right size.
+/// Returns a figure with the axes and the size of a map, but no cells.
 Figure frame_of(const Map& map, std::string id) {
   constexpr double cell_height = 32.0;
   Figure figure;
@@ -107,8 +107,8 @@ Figure frame_of(const Map& map, std::string id) {
   return figure;
 }
 
-/// Adds one cell mark for each point, starting with the lowest ranks and shortest sequence. The texts of a large map
-/// appear only in the data.
+/// Adds one cell mark for each point, starting with the lowest ranks and shortest sequence. The description of a large
+/// map omits the cells.
 void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
                const std::function<std::string(const Cell&)>& value) {
   constexpr std::size_t max_described = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps over sequence length and ranks. A large map shows evenly spread points; its title covers all of them.
+// Maps over sequence length and ranks. A large map shows evenly spread points; its title covers all points.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escapes and measures text inside SVG and HTML.
+// Escapes text inside SVG and HTML.
 #pragma once
 
 #include <string>

@@ -24,7 +24,7 @@ constexpr double text_size = 12.0;
 constexpr double mark_size = 11.0;
 constexpr double title_size = 15.0;
 constexpr double margin = 12.0;
-// A line with more points has no dots.
+// A line with more points than this has no dots.
 constexpr std::size_t max_dots = 40;
 
 double width_of(std::string_view text, double size) {
@@ -35,13 +35,13 @@ std::string_view name_of(Anchor anchor) {
   return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
 }
 
-/// Formats a pixel with at most two decimals and no trailing zeros.
+/// Formats a length in pixels with at most two decimals and no trailing zeros.
 std::string px(double value) {
   const double rounded = std::round(value * 100.0) / 100.0;
   return fmt::format("{}", rounded == 0.0 ? 0.0 : rounded);
 }
 
-/// Returns the dashes of a line; empty for a solid line.
+/// Returns the dash attribute of a line; empty for a solid line.
 std::string dash_array(const std::string& dashes, bool dashed) {
   return dashes.empty() && !dashed ? "" : fmt::format(R"( stroke-dasharray="{}")", dashes.empty() ? "5 4" : dashes);
 }

@@ -77,7 +77,7 @@ std::string plain(std::string text, bool unicode) {
   return text;
 }
 
-/// A grid of characters, each a short text, above a layer of dots, eight per character.
+/// A grid of characters, each stored as a short text, above a layer of dots, eight per character.
 class Grid {
  public:
   Grid(int width, int height, bool unicode)
@@ -251,7 +251,7 @@ class Plot {
       grid_.write(first + (last - first - static_cast<int>(characters(text))) / 2, row, text);
       return;
     }
-    // A role precedes a level, as in the drawing: ties have both.
+    // A role takes precedence over a level, as in the drawing: ties have both.
     const Shade shade = mark.role ? shades[static_cast<std::size_t>(*mark.role)]
                         : mark.level
                             ? level_shades[std::min<std::size_t>(static_cast<std::size_t>(*mark.level * 5.0), 4)]
@@ -262,7 +262,7 @@ class Plot {
   }
   void draw(const BandMark&) {}
   void draw(const TextMark& mark) {
-    if (figure_.y.high == figure_.height) {  // These are the names of a timeline's lanes.
+    if (figure_.y.high == figure_.height) {  // These are the headings of timelines.
       const std::string text = cut(plain(fmt::format("{} {}", mark.strong, mark.text), options_.unicode),
                                    static_cast<std::size_t>(grid_.width()));
       grid_.write(static_cast<int>(x_of(mark.at.x)), static_cast<int>(y_of(mark.at.y)), text);

@@ -14,8 +14,8 @@ struct TerminalOptions {
 };
 
 /// Returns the title, the plot with its axes, and a legend; every line is at most `columns` wide. Boxes are shades,
-/// lines are dots (braille, with Unicode), cells are their texts or shades. Of the text marks, only the names
-/// of a timeline's lanes and the totals of bars are shown. Bands are omitted. Requires at least 40 columns.
+/// lines are dots (braille, with Unicode), cells are their texts or shades. The only text marks shown are the headings
+/// of timelines and the totals of bars. Bands are omitted. Requires at least 40 columns.
 std::string terminal_plot(const Figure& figure, const TerminalOptions& options);
 
 }  // namespace commfuse::reports

@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Draws a bar for each parameter or fit: the change of the time by one standard error in each direction, the largest
-/// first. Requires has_effects().
+/// Draws a bar for each of up to twelve parameters and fits: the change of the time by one standard error in each
+/// direction, the largest first. Requires has_effects().
 Figure tornado_figure(const Explanation& explanation, std::string id = "tornado");
 
 /// Returns true if at least one parameter or fit changes the time.

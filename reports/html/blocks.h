@@ -23,7 +23,7 @@ std::string gzip_of(std::string_view text);
 std::string block_of(std::string_view name, std::string_view text);
 /// Returns a block of bytes that are already gzip.
 std::string packed_block(std::string_view name, std::string_view gzip);
-/// Writes block_of() of the text that `write` provides piece by piece, also piece by piece. Throws as gzip_of() does.
+/// Writes block_of() piece by piece, for text that `write` provides piece by piece. Throws as gzip_of() does.
 void write_block(std::string_view name, const std::function<void(const TakeBytes&)>& write, const TakeBytes& take);
 
 /// Numbers by column, for typed arrays. The bytes are, little endian: u32 length of the header, u32 0, the header (a
@@ -39,7 +39,7 @@ class ColumnBlock {
   void add_u32(std::string_view name, std::size_t count, std::function<std::uint32_t(std::size_t)> value);
 
   /// Writes the block. `header` is a JSON object and gets "columns" with the name, type (f64, u32, u16, u8), offset and
-  /// count of each; members that `header` already has for a name are kept.
+  /// count of each column; members that `header` already has for a name are kept.
   void write(const std::string& header, const TakeBytes& take) const;
   [[nodiscard]] std::string bytes(const std::string& header) const;
 
@@ -56,7 +56,7 @@ class ColumnBlock {
   void append(std::string_view name, std::string_view type, std::vector<T> values);
   template <class T>
   void append(std::string_view name, std::string_view type, std::size_t count, std::function<T(std::size_t)> value);
-  /// Sets the offset of the column.
+  /// Appends the column at the next offset.
   void append(Column column);
 
   std::vector<Column> columns_;

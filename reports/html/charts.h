@@ -11,8 +11,8 @@
 
 namespace commfuse::reports {
 
-/// Returns the figure with the settings that tell it apart from the others, at the start of its title and in a column
-/// of its data. Without a subject, the figure is unchanged.
+/// Returns the figure with `subject`, the settings that tell it apart from other figures, at the start of its title and
+/// in a column of its data. Without a subject, the figure is unchanged.
 Figure with_subject(Figure figure, std::string_view subject);
 
 class Charts {
@@ -24,7 +24,8 @@ class Charts {
   /// figure's id.
   std::string add_timeline(const Figure& figure, std::string_view about, std::string_view block,
                            std::string_view subject = {});
-  /// Keeps a clause that says which figures the page leaves out, for people who see only its figures. Returns it.
+  /// Keeps a clause that says which figures the page leaves out, for people who see only its figures. Returns the
+  /// clause.
   std::string leave_out(std::string clause);
 
   /// Returns the figures in the order of the page.

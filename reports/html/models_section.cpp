@@ -28,7 +28,7 @@ namespace commfuse::reports {
 
 namespace {
 
-constexpr std::size_t max_figures = 4;  // figures of each kind; the table has the numbers of all plans
+constexpr std::size_t max_figures = 4;  // figures of each kind; the table has more plans
 constexpr std::size_t max_plan_rows = 400;
 constexpr std::size_t max_plan_rows_on_paper = 30;
 
@@ -70,7 +70,7 @@ std::vector<ModelCell> cells_of(std::span<const StepRow> rows) {
   return present_cells;
 }
 
-/// `baseline` is "serial", or "baseline" if plans have frameworks.
+/// Returns the header of the table. `baseline` is "serial", or "baseline" if plans have frameworks.
 std::string header(const std::vector<ModelCell>& shown, std::string_view baseline) {
   std::string html = fmt::format(
       "<thead><tr><th scope=\"col\">Strategy</th><th scope=\"col\">vs {}<span class=\"unit\">%</span></th>", baseline);
@@ -231,7 +231,7 @@ std::vector<CrossoverMap> saving_maps_of(std::span<const StepRow> rows, const Ve
   return maps_of(compared, rule);
 }
 
-/// Draws savings of overlap, and winners if several strategies win.
+/// Draws savings of overlap; draws winners if several strategies win, or if no saving is known.
 std::string maps_html(std::span<const StepRow> rows, Charts& charts, const VerdictRule& rule) {
   const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   const std::vector<CrossoverMap> saving_maps = saving_maps_of(rows, rule);

@@ -16,8 +16,8 @@ std::string models_sentence(std::span<const StepRow> rows, const VerdictRule& ru
 /// Returns the saving of overlap over all plans, and the recommended plan; empty if models_sentence() is complete.
 std::string models_sum(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
-/// Returns times of plans, maps of winners, and a table of all rows; empty without rows. Begins with both sentences if
-/// no other section has them (`leads`).
+/// Returns times of plans, maps of winners, and a table of all rows; empty without rows. Begins with memory_sentence()
+/// and the two texts above if no other section has them (`leads`).
 std::string models_section(std::span<const StepRow> rows, bool leads, Charts& charts, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

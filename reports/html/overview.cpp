@@ -120,7 +120,7 @@ class Walk {
     }
   }
 
-  /// Counts each strategy once for each point, with its fastest schedule.
+  /// Adds the savings of a point. Each strategy counts once, with its fastest schedule.
   void add_savings(const RowRange& range, const PointView& point) {
     const std::optional<PayVerdict> recommended = pay_verdict(point.ranking, rule_);
     if (!recommended) {

@@ -60,7 +60,7 @@ struct Overview {
   std::optional<RowRange> decisive;
   std::optional<RowRange> best;     ///< Point with the largest saving against serial, sure or not.
   std::optional<RowRange> loss;     ///< Point where overlap clearly loses the most.
-  std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties for the first place.
+  std::vector<std::uint8_t> front;  ///< Value of each row: 1 if it wins its point, 2 if it ties for first, else 0.
   /// Value of each row, encoded as in RowColumns: against_serial() if the row has a result.
   NarrowColumn against_serial;
 };

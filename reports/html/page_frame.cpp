@@ -11,8 +11,8 @@ namespace commfuse::reports {
 
 namespace {
 
-/// Allows no network, no plug-ins, no forms, and no script except those listed by digest, so any other text in the page
-/// is only text.
+/// Returns a policy that allows no network, no plug-ins, no forms, and no script except those listed by digest, so any
+/// other text in the page is only text.
 std::string content_policy(std::string_view scripts) {
   return fmt::format(
       "default-src 'none'; {}style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",

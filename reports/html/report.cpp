@@ -48,7 +48,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Limits for the page without scripts and on paper; the table that scripts make has every row.
+// Limits for the page without scripts and on paper; the table that scripts make has every row of the page.
 constexpr std::size_t max_rows = 400;
 constexpr std::size_t max_rows_on_paper = 42;
 constexpr std::size_t max_settings = 4;
@@ -322,8 +322,8 @@ std::string interval_in_words(const SavingInterval& saving) {
                      saving.next, percent(saving.low), percent(saving.high));
 }
 
-/// Returns whether the first sentence has this interval: of the saving of ideal schedules, or in the verdict on an
-/// implementation, which may compare the same two schedules the other way around.
+/// Returns whether the first sentence has this interval: as the interval of ideal schedules, or in the verdict on an
+/// implementation. That verdict may compare the same two schedules the other way around.
 bool Page::has_stated(const SavingInterval& saving) const {
   const std::string sentence = first_sentence();
   if (sentence.find("(90% interval: ") != std::string::npos) {

@@ -19,7 +19,7 @@ namespace commfuse::reports {
 
 struct ReportInput {
   std::string title;
-  /// Rows of one point are adjacent; rows without a makespan could not be run.
+  /// Rows of one point must be adjacent; rows without a makespan could not be run.
   RowTable rows;
   /// Timelines: an entry for each point that has one, with the strategies of that point.
   std::vector<std::vector<TracedRun>> gantts;
@@ -43,7 +43,7 @@ struct ReportFigures {
   std::vector<Figure> figures;        ///< In the order of the page; titles name what tells the figures apart.
   std::vector<std::string> left_out;  ///< Clauses: "Maps of 4 settings of 5, evenly spaced from ...".
 };
-/// Returns the figures of that page, and those that only `plot` shows.
+/// Returns the figures of html_report()'s page, and the figures that only `plot` shows.
 ReportFigures report_figures(const ReportInput& input);
 
 }  // namespace commfuse::reports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table with all points and strategies of one setting, and the parts of each time.
+// A table of the points and strategies of one setting, with the parts of each time.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct WordsOfPage {
   std::string (*text)(const ResultRow&);
   /// Columns that determine the text.
   RowTable::Columns (*columns)(const RowColumns&);
-  bool always = false;  // even if all rows agree
+  bool always = false;  // kept even if all rows agree
 };
 
 template <auto member>
@@ -42,7 +42,7 @@ RowTable::Columns only(const RowColumns& columns) {
   }
 }
 
-/// Returns the index of a setting in repeated_settings; repeated_settings.size() if it is not there.
+/// Returns the index of a setting in repeated_settings; repeated_settings.size() if the setting is absent.
 constexpr std::size_t index_among_repeated(std::string_view name) {
   std::size_t index = 0;
   while (index < repeated_settings.size() && repeated_settings[index].name != name) {

@@ -17,8 +17,8 @@ inline constexpr std::size_t max_page_rows = 40'000;
 /// Rows that a page contains: all rows, or all rows of evenly spaced points.
 struct PageRows {
   std::vector<std::size_t> rows;
-  std::size_t points = 0;      ///< Points whose rows the page contains; 0: every row of every point.
-  std::size_t all_points = 0;  ///< Number of all points; 0: every row of every point.
+  std::size_t points = 0;      ///< Number of points whose rows the page contains; 0 if it has all rows.
+  std::size_t all_points = 0;  ///< Number of all points; 0 if the page has all rows.
 };
 PageRows page_rows(const RowTable& rows);
 

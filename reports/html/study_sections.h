@@ -15,8 +15,8 @@ namespace commfuse::reports {
 /// last two is absent. `title` names the point. Empty without predicted runs.
 std::string study_section(const PointStudy& study, std::string_view title, Charts& charts);
 
-/// Lists every parameter on which a time depends, with its kind, standard error, effect and source; of parameters with
-/// little effect, it gives only name and kind. `place` names the point. Empty without parameters.
+/// Lists every parameter on which a time depends, with its kind, standard error, effect and source; states only name
+/// and kind of parameters with little effect. `place` names the point. Empty without parameters.
 std::string parameters_table(const Explanation& explanation, std::string_view place);
 
 /// Compares predicted with measured times. Empty without pairs.

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the bytes sent over links; nothing for ops that stay on their rank.
+/// Returns the bytes sent over links; 0 for ops that stay on their rank.
 Bytes sent_by(const Sizes& sizes, const Shape& shape) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return load_of(*exchange, sizes);
@@ -53,7 +53,7 @@ class Timelines {
   Json panels_ = Json::array();
   std::unordered_map<std::string, std::uint32_t> known_labels_;
   std::set<std::pair<Rank, OpId>> on_path_;
-  std::uint32_t first_op_ = 0;  // first op of this run in ops_
+  std::uint32_t first_op_ = 0;  // index in ops_ of the run's first op
   Duration longest_{1};
   std::vector<Duration> ends_;  // by panel
   std::vector<double> start_;

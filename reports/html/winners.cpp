@@ -20,7 +20,7 @@ namespace commfuse::reports {
 
 namespace {
 
-// Limits of a map and of its changes; map.csv has everything.
+// Limits of a map and of its changes; map.csv and crossovers.csv have everything.
 constexpr std::size_t max_winner_lines = 40;
 constexpr std::size_t max_columns = 16;
 constexpr std::size_t max_maps = 4;
@@ -110,7 +110,7 @@ struct MapRows {
   std::vector<RowRange> settings;
 };
 
-/// Calls each(entry) for all rows that a map shows, until it returns true.
+/// Calls each(entry, row) for all rows that a map shows, until `each` returns true.
 template <class Each>
 void until(const RowTable& rows, const MapRows& map, const Each& each) {
   ResultRow row;
@@ -124,7 +124,8 @@ void until(const RowTable& rows, const MapRows& map, const Each& each) {
   }
 }
 
-/// Groups settings by their map, in the order in which maps first have a row to show; omits settings without one.
+/// Groups settings by their map, in the order in which maps first have a row to show; omits settings whose rows form no
+/// map.
 std::vector<MapRows> map_rows_of(const RowTable& rows, const Overview& overview) {
   std::vector<MapRows> maps;
   std::map<std::string, std::size_t> known;

@@ -52,7 +52,7 @@ FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double
   return axis;
 }
 
-/// Returns an axis with ticks at powers of two between both ends, or at round counts if it has fewer than two such
+/// Returns an axis with ticks at powers of two between both ends, or at round counts if there are fewer than two such
 /// powers.
 FigureAxis doubling_axis(std::string label, double low, double high) {
   FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
@@ -104,7 +104,7 @@ void mark(Figure& figure, Place at, Role role, std::string text) {
   figure.legend.push_back({.text = std::move(text), .role = role, .symbol = Symbol::diamond});
 }
 
-/// Draws a dot for each run, joined by lines or not, and marks the answer.
+/// Draws a dot for each run, joined by lines if `joined`, and marks the answer.
 template <class PlaceOf>
 void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {

@@ -153,7 +153,8 @@ class Page {
     return text + ".";
   }
 
-  /// Adds the tiles of a plan without an answer: GPUs that the deadline needs, and the run closest to the limits.
+  /// Adds the tiles of a kind in a plan without an answer: GPUs that the deadline needs, and the run closest to the
+  /// limits.
   void missed_tiles(const CapacityKind& kind) {
     if (kind.gpus_for_deadline) {
       tile("Needs", fmt::format("about {} {}", with_commas(*kind.gpus_for_deadline), kind.name),

@@ -214,7 +214,7 @@ void drop_the_only_kind(const CapacityPlan& plan, PlanTable& table) {
   }
 }
 
-/// Returns whether the user fixed the number of GPUs of every kind, so that there is none to choose.
+/// Returns whether the user fixed the number of GPUs of every kind, so that no number remains to choose.
 bool has_fixed_counts(const CapacityPlan& plan) {
   return std::ranges::all_of(plan.kinds, [](const CapacityKind& kind) { return kind.count.has_value(); });
 }
