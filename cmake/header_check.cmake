@@ -7,7 +7,8 @@ file(GLOB_RECURSE headers RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/validate/*.h" "${PROJECT_SOURCE_DIR}/reports/*.h")
 list(FILTER headers EXCLUDE REGEX "^validate/cuda/")
 
-# commfuse_shown_by_its_source(<result> <header>) reads the files when CMake configures, as every build by ./dev does.
+# commfuse_shown_by_its_source(<result> <header>): sets the result to whether the header's own source checks it. Reads
+# the files when CMake configures, as every build by ./dev does.
 function(commfuse_shown_by_its_source result header)
   set(${result} FALSE PARENT_SCOPE)
   string(REGEX REPLACE "\\.h$" ".cpp" source "${PROJECT_SOURCE_DIR}/${header}")

@@ -25,7 +25,7 @@ endif()
 add_library(commfuse_portable_fmt STATIC EXCLUDE_FROM_ALL "${fmt}/format.cc" "${fmt}/os.cc")
 target_include_directories(commfuse_portable_fmt PRIVATE "${fmt}/../include")
 target_compile_options(commfuse_portable_fmt PRIVATE -w)
-# Their files have equal names in anonymous namespaces and depend on the order of their headers.
+# Files of one library have identical names in anonymous namespaces and depend on the order of their headers.
 set_target_properties(commfuse_portable_tbb commfuse_portable_fmt PROPERTIES UNITY_BUILD OFF)
 add_library(commfuse_portable_glibc OBJECT EXCLUDE_FROM_ALL cmake/package/newer_glibc.cpp)
 set_target_properties(commfuse_portable_tbb commfuse_portable_glibc PROPERTIES POSITION_INDEPENDENT_CODE ON)

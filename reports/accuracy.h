@@ -10,8 +10,8 @@
 
 namespace commfuse::reports {
 
-/// Returns all sections except the last two in Markdown. The lines of one table do not depend on which other tables are
-/// scored.
+/// Returns, in Markdown, all sections except the last two. The lines of one table do not depend on which other tables
+/// are scored.
 std::string accuracy_page(std::span<const TableScore> scores);
 
 }  // namespace commfuse::reports

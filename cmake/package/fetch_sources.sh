@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # usage: fetch_sources.sh FOLDER PACKAGE[=VERSION]...: unpacks sources of the distribution into FOLDER with apt, from
-# the archive of the installed packages, whether or not the machine's apt lists sources. Does nothing for sources that
-# are already there.
+# the archive of the installed packages, whether or not the machine's apt lists sources. Does nothing if FOLDER already
+# has the sources of these packages; otherwise deletes what FOLDER has.
 set -euo pipefail
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)

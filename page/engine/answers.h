@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions of the page to the simulator. Each is a function from JSON to JSON. All throw ConfigError, whose text the
+// Questions of the page to the simulator. Each has a function that returns JSON. All throw ConfigError, whose text the
 // page shows, if a request is invalid or impossible.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace commfuse::page {
 /// Returns the names to choose from, the settings and the versions.
 nlohmann::json start();
 
-/// Takes {"name": "mine.yaml", "text": …}, which is a machine or a model (YAML or config.json). The file stays under
-/// the path in "value" until the page closes. "key" is the setting for this path.
+/// Takes {"name": "mine.yaml", "text": …}, which is a machine or a model (YAML or config.json). Returns {"key",
+/// "value"}: the setting that can name the file, and the path under which the file stays until the page closes.
 nlohmann::json keep_file(const nlohmann::json& request);
 
 /// Takes {"settings": {"model", "tokens", "gpus", "price", "deadline", …}} and returns a capacity plan.
@@ -27,7 +27,7 @@ class Points {
   ~Points();
 
   /// Takes {"settings": {…}, "timelines": true} and returns the rows that `commfuse-sim run -o json` prints, the
-  /// verdict, the command and, for layers, the timelines.
+  /// verdict, the command and, for layers, the timelines if requested.
   nlohmann::json point(const nlohmann::json& request);
 
   /// Takes {"settings": {…}, "strategy": "commfuse"}, or "implementation": "flux", and returns the result of

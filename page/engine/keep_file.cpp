@@ -14,9 +14,9 @@ namespace commfuse::page {
 
 namespace {
 
-constexpr std::size_t max_bytes = 16 << 20;  ///< Enough for a config.json, the largest file that the programs read.
+constexpr std::size_t max_bytes = 16 << 20;  ///< Enough for any config.json or YAML file.
 
-/// Returns true if the text names a schema such as "commfuse.hardware/1" or "commfuse.cluster/1".
+/// Returns true if the text names a schema of machines, such as "commfuse.hardware/1" or "commfuse.cluster/1".
 bool is_machine(const std::string& text) {
   return text.find("commfuse.hardware/") != std::string::npos || text.find("commfuse.cluster/") != std::string::npos;
 }

@@ -145,7 +145,7 @@ async function copy(text, button) {
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/// Returns a function that requests `call`. It runs once `milliseconds` have passed without another request.
+/// Returns a function that requests `call`, which runs once `milliseconds` have passed without another request.
 function afterRest(milliseconds, call) {
   let timer = 0;
   return () => {

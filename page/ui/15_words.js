@@ -122,7 +122,8 @@ const WAYS = [
   [/^(direct.*)$/, (way) => `It goes ${way}.`],
 ];
 
-/// Turns "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time" of an op into sentences.
+/// Turns how an op runs, "tile 192 x 128, 4 waves, the last 86% full on 116 of 132 SMs; power sets the time", into
+/// sentences.
 function howText(how, kind) {
   const gemm = /^tile (\d+) x (\d+)(?:, k in (\d+) parts)?, (.*? full)(?: on (\d+) of (\d+) SMs)?; (.*)$/.exec(how);
   if (gemm) {

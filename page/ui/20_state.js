@@ -68,8 +68,8 @@ function knownView(key, text) {
   }[key]();
 }
 
-/// Without a link, the page shows available implementations. A link without `as` shows none, because links have always
-/// meant that.
+/// Returns the settings that apply before a link is read. Without a link, the page shows available implementations. A
+/// link without `as` shows none, because links have always meant that.
 function settingsWithout(hash) {
   const known = "as" in state.presets && facts.start?.implementations?.length > 0;
   return known && /^#?(verdict)?$/.test(hash) ? { as: "all" } : {};

@@ -13,7 +13,7 @@ const withImplementations = (rows) => rows.some(isImplementation);
 /// Returns true for an ideal schedule that is shown next to implementations and does not compete with them. Without
 /// implementations, all schedules compete except fused_kernel.
 const isIdeal = (row, rows) => withImplementations(rows) && !isImplementation(row) && isBound(row);
-/// Returns a short name, which differs from that of an implementation with the same name.
+/// Returns a short name that distinguishes an ideal schedule from an implementation with the same name.
 const shortLabel = (row, rows) => (isIdeal(row, rows) ? `${row.strategy} (ideal)` : row.strategy);
 
 /// The page compares implementations in parts of a layer only.
@@ -47,7 +47,7 @@ function shownOrder(rows) {
 
 const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Returns the ids on the time axis if the user has not chosen any: all of them, or implementations and the fastest
+/// Returns the ids on the time axis if the user has chosen none: all ids, or those of implementations and the fastest
 /// ideal schedule.
 function usualIds(rows) {
   const ideal = fastestIdeal(rows);
@@ -151,7 +151,8 @@ function recommendationSecond(recommendation, rows) {
   return [withoutOverlapSentence(recommendation), passedOver(recommendation), reach, costs].filter(Boolean).join(" ");
 }
 
-/// Precedes the words about ideal schedules if implementations were requested and none was simulated.
+/// Returns the words before those about ideal schedules if implementations were requested and none was simulated; ""
+/// otherwise.
 function idealsOnly(rows) {
   if (setting("as") === (state.presets.as ?? "") || withImplementations(rows)) {
     return "";

@@ -18,8 +18,8 @@ function blockText(name) {
   return text;
 }
 
-/// The engine follows this script in the document, so that the page appears first. All of it has arrived once the
-/// document is parsed.
+/// Prepares the worker's script and the engine. The engine follows this script in the document, so that the page
+/// appears first. All of the engine has arrived once the document is parsed.
 function openKit() {
   kit.url = URL.createObjectURL(new Blob([blockText("worker")], { type: "text/javascript" }));
   const parsed = new Promise((resolve) =>
@@ -111,7 +111,7 @@ class Simulator {
     });
   }
 
-  /// Sends the user's files to the worker before a request that uses them.
+  /// Sends the user's files that the worker lacks, before a request that may use them.
   prepare() {
     this.prepared = this.prepared.then(async () => {
       while (this.seen < kit.files.length) {

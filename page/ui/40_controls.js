@@ -14,7 +14,7 @@ const halves = (from, to) => {
 const doubles = (from, to) => halves(from, to).filter((text) => Number.isInteger(Math.log2(Number(text))));
 const RATES = ["x0.1", "x0.25", "x0.5", "x0.75", "x1", "x1.25", "x1.5", "x2", "x3", "x4", "x8"];
 
-/// Returns the number of GPUs of a machine, read from its words if the engine does not list it.
+/// Returns the number of GPUs of a machine, read from its words if the engine does not state it; 64 if neither has it.
 function gpusOf(machine) {
   const match = /(?:(\d+) x )?(\d+) GPUs?/i.exec(machine?.words ?? "");
   return machine?.gpus ?? (match ? Number(match[1] ?? 1) * Number(match[2]) : 64);
@@ -170,7 +170,7 @@ function otherField({ key, words, preset, choices }) {
   return element("div", { class: "field" }, element("label", { for: id }, name), box, note);
 }
 
-/// Returns the buttons next to the verdict that share it.
+/// Returns the buttons that share the verdict: as a link and as a command.
 function shareButtons(command) {
   const link = element("button", { type: "button", id: "copy-link" }, "Copy link");
   const line = element("button", { type: "button", class: "copy-line" }, "Copy command");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All schedules on one time axis, on a canvas: lanes of ops, hatched where time is exposed, and below each schedule the
-// uncertainty of its end. Visible ops are found by bisection, so a lane with thousands of ops costs only its pixels.
+// uncertainty of its end. Ops within one pixel are drawn as one, and the op under the pointer is found by bisection, so
+// a lane may have thousands of ops.
 
 const ROW = 18; // pixels of a lane
 const STRIP = 12; // pixels of the line with the uncertain end
@@ -84,7 +85,7 @@ class Timelines {
       this.colours = palette();
       this.later();
     });
-    this.wide = 0; // Read only here, because reading it elsewhere would lay out the page twice per frame.
+    this.wide = 0; // Set only below, because reading clientWidth while drawing would lay out the page twice per frame.
     new ResizeObserver(() => {
       if (this.wide !== this.canvas.clientWidth) {
         this.wide = this.canvas.clientWidth;
@@ -183,7 +184,7 @@ class Timelines {
     this.canvas.style.height = `${this.height}px`;
   }
 
-  /// On a phone, the options follow the name, on as many lines as needed.
+  /// Returns the lines of a panel's title. On a phone, the options follow the name, on as many lines as needed.
   titleOf({ timeline }) {
     const [name, options] = /^(.*?)(?: \((.*)\))?$/.exec(timeline.label).slice(1);
     if (!this.narrow || !options) {
@@ -289,8 +290,8 @@ class Timelines {
     }
   }
 
-  /// Draws the name on the left and numbers on the right, or one below the other on a phone. Names are shortened before
-  /// numbers.
+  /// Draws the name on the left and numbers on the right, or one below the other on a phone. Shortens long names, but
+  /// not numbers.
   drawHead(pen, { y, head, title, row, against, words, ideal, best }) {
     const right = this.left + this.width;
     const numbers = `${this.unit.text(row.makespan_us)} \u00b1${percent(row.makespan_error ?? 0)}${against}`;
@@ -456,7 +457,7 @@ class Timelines {
     }
   }
 
-  /// Returns the op or the exposed time at a position on the canvas.
+  /// Returns the op, the exposed time or the head at a position on the canvas; null if the position has none of these.
   at(x, y) {
     const panel = this.panels.find((candidate) => y >= candidate.y && y < candidate.stripY + STRIP);
     if (panel && y < panel.y + panel.head) {

@@ -13,8 +13,8 @@ function fastestOf(rows) {
 /// Returns the row of the verdict: the recommended row, or the fastest.
 const bestOf = (rows) => recommendationOf(rows)?.have ?? fastestOf(rows);
 
-/// Returns "wins", "ties", "loses" or "bound" for every row. Whole models have no such column, so the rule is applied
-/// here: a row ties if it is near the fastest, or if the fastest is not clearly faster.
+/// Returns "wins", "ties", "loses" or "bound" for every row, null for a row without a result. Whole models have no such
+/// column, so the rule is applied here: a row ties if it is near the fastest, or if the fastest is not clearly faster.
 function verdictsOf(rows) {
   const best = fastestOf(rows);
   const isNear = (row) => timeOf(row) / timeOf(best) - 1 <= winDifference();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winners around the chosen point, tokens by ranks. A second worker simulates them cell by cell once the user stops
-// changing settings.
+// The winners around the chosen point, tokens by ranks. A second worker simulates these points one by one once the user
+// stops changing settings.
 
 const LOOKING = "Simulating nearby points\u2026";
 const MAP_LEGEND = [
@@ -41,7 +41,7 @@ class WinnersMap {
     return { seqs, ranks: rankCounts.slice(from, from + 5) };
   }
 
-  /// The cells nearest to the chosen point come first.
+  /// Returns the cells of the map, nearest to the chosen point first.
   cells() {
     const { seqs, ranks } = this.axes();
     const far = (value, chosen) => Math.abs(Math.log2(value / chosen));

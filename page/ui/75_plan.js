@@ -106,7 +106,7 @@ class Plan {
     return { model: setting("model"), ...Object.fromEntries(Object.entries(state.plan).filter(([, text]) => text !== "")) };
   }
 
-  /// Dims a plan whose input is no longer that of the form.
+  /// Dims the drawn plan if the form has changed since.
   age() {
     this.out.classList.toggle("stale-part", this.drawn !== undefined && this.drawn !== JSON.stringify(this.settings()));
   }
@@ -279,8 +279,8 @@ function countedSentences(best, { asked }) {
 
 const SURE = 0.95; // an option with a smaller chance of meeting the limits is risky
 
-/// Returns the cheapest option that is not risky, or with `shortest` the shortest; null if `best` is not risky itself, or
-/// if every option is.
+/// Returns the cheapest option whose chance is at least SURE, or with `shortest` the shortest such option; null if
+/// `best` has that chance itself, or if no option has it.
 function surerThan(best, runs, shortest) {
   const objective = (run) => (shortest ? run.days : run.cost).value;
   const surer = runs.filter((run) => run.confidence >= SURE).sort((a, b) => objective(a) - objective(b))[0];
@@ -349,7 +349,8 @@ function limitWords({ asked: { deadline_days: deadline, budget } }, currency) {
   return [deadline && `deadline, ${deadlineText(deadline)}`, budget && `budget, ${money(budget, currency)}`].filter(Boolean).join("; ");
 }
 
-/// Both axes are logarithmic. Dotted lines span nine of ten draws; dashed lines are deadline and budget.
+/// Draws the days and cost of each run, on logarithmic axes. Dotted lines span nine of ten draws; dashed lines are
+/// deadline and budget.
 function planChart(runs, plan, currency) {
   const [wide, high, left, bottom] = narrow() ? [366, 300, 60, 46] : [900, 380, 76, 46]; // A phone would shrink the text of a wide chart.
   const { deadline_days: deadline, budget } = plan.asked;

@@ -124,7 +124,7 @@ const live = {
     }
     const timelines = answer.timelines ?? [];
     const labels = labelsOf(rows, timelines);
-    // The rows are then those of an earlier point.
+    // If the point was refused, the rows are those of an earlier point.
     const isRefused = !$("problem").hidden;
     if (!isRefused) {
       showVerdict(answer, rows);
@@ -373,7 +373,7 @@ function chipOf(row, rows) {
   return element("button", attributes, row.strategy);
 }
 
-/// The usual contents of the axis are not written into the link.
+/// Shows a schedule on the axis, or hides it. The usual contents of the axis are not written into the link.
 function toggle(id) {
   const ids = shownOrder(live.rows).map((i) => idOf(live.rows[i]));
   const shown = shownIds(live.rows) ?? ids;

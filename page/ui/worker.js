@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs in a worker after the engine's loader, and sends {born: true} when it accepts messages. One message brings the
-// engine, {packed: base64 of gzip} or {module}, and is answered by {ready: true, module}. All other messages are {id,
-// ask, ...}, may come before the engine, and are answered by {id, answer} or {id, error}. An engine that aborts answers
-// {id, error, ended: true} and must not be used again.
+// engine, {packed: base64 of gzip} or {module}, and is answered by {ready: true, module} (without the module if the
+// browser cannot send it), or by {ended: true, error} if the engine does not start. All other messages are {id, ask,
+// ...}, may come before the engine, and are answered by {id, answer} or {id, error}. An engine that aborts answers {id,
+// error, ended: true} and must not be used again.
 "use strict";
 
 let engine = null;
@@ -54,7 +55,8 @@ function started(module) {
   });
 }
 
-/// Other workers start from the module and need not compile, if the browser can send it.
+/// Reports that the engine is ready, with its module if the browser can send it, so that other workers need not
+/// compile.
 function share(module) {
   try {
     self.postMessage({ ready: true, module });

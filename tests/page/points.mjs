@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `node points.mjs PROGRAM ENGINE COUNT`: sends seeded random points to the program and to the page's engine; both must
-// return equal bytes. ENGINE is a folder with engine.js and engine.wasm.
+// return identical bytes. ENGINE is a folder with engine.js and engine.wasm.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the page's engine with the program: `points_test.sh BINARIES SOURCE ENGINE`. 500 random points must give
-# equal bytes. Exits with 77 and a message if the engine or node is missing.
+# identical bytes. Exits with 77 and a message if the engine or node is missing.
 set -euo pipefail
 binaries=$1
 source=$2

@@ -22,9 +22,9 @@ export function scaleOf(axis) {
 /// Returns true if the label of a tick is its value; names on an axis may also be numbers.
 const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
-const LETTER = 6.4; // pixels, about
+const LETTER = 6.4; // approximate width of a letter, in pixels
 
-/// Shortens a dotted name that is too long for two lines to its last part, which distinguishes it from its neighbours.
+/// Shortens a name to two lines: a dotted name to its last part, which distinguishes it from its neighbours.
 function shortened(label, space) {
   if (!Number.isFinite(space)) {
     return label;
@@ -217,7 +217,7 @@ function zoomOf(chart) {
   };
 }
 
-/// Draws into `place`, in these colours.
+/// Draws a figure into `place`, in these colours.
 function draw(place, figure, colours, announce) {
   place.replaceChildren();
   legendOf(figure, place);

@@ -66,7 +66,7 @@ async function startFigures() {
   }
 }
 
-/// The library is large: it is unpacked after everything else.
+/// Starts the chart library. It is large, so it is unpacked after everything else.
 async function startCharts() {
   const code = await blockText("charts");
   if (!code) {

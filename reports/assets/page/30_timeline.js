@@ -4,7 +4,7 @@
 
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // pixels of the line above the lanes of a rank
-const LINE = 16; // more pixels if the name of a schedule fills that line
+const LINE = 16; // pixels of each further line above the lanes, if words do not fit on one line
 const AXIS = 34; // pixels below everything
 const MAX_HEIGHT = { one: 1600, all: 640 }; // pixels, for one rank of each schedule or all ranks; scrolling reaches the rest
 const KINDS = ["essential", "local", "communication"];
@@ -346,7 +346,8 @@ class Timeline {
     pen.restore();
   }
 
-  /// Merges the bars within one pixel into one bar, by bisection: the cost depends on pixels, not on bars.
+  /// Draws the bars of a lane. Merges the bars within one pixel into one bar, by bisection: the cost depends on pixels,
+  /// not on bars.
   drawBars(pen, lane, y) {
     const { start, length } = this.block.data;
     const psPerPixel = (this.view.to - this.view.from) / this.width;
@@ -588,7 +589,7 @@ class Timeline {
     }
     event.preventDefault();
   }
-  /// Moves to the next op of the lane, or to the op that runs at the same time on the next lane.
+  /// Moves to a neighbouring op of the lane, or to the op that runs at the same time on a neighbouring lane.
   step(key) {
     const rows = this.rows.map((row, i) => ({ ...row, i })).filter((row) => !row.head && row.lane.from < row.lane.to);
     const current = rows.findIndex((row) => row.i === this.picked?.row);

@@ -24,7 +24,8 @@ function numberIn(text) {
   return match ? Number(match[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[match[2].toUpperCase()] : NaN;
 }
 
-/// Returns why no row can match a part: its column is unknown, or it compares numbers with a text.
+/// Returns why no row can match a part: its column is unknown, or it compares numbers with a text. Returns "" if rows
+/// can match.
 function mistakeIn(part) {
   if (part.words) {
     const unknown = /^([a-z_0-9]+)[<>=!]/.exec(part.words);
