@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the extension with the project's CMake, in build/release of the repository, and adds configs/ to it."""
+"""Builds the extension with the project's CMake, in build/release of the repository, and puts configs/ next to it."""
 
 import os
 import pathlib

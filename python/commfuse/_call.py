@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns keyword arguments into the words of a command line, and its answer into a Result."""
+"""Turns keyword arguments into the words of a command line, and the command's answer into a Result."""
 
 import functools
 import inspect

@@ -98,7 +98,7 @@ class Watch {
       }
       listener.set_stop();
       if (raised) {
-        PyErr_Clear();  // The first exception is already being thrown.
+        PyErr_Clear();  // The caller throws the first exception.
       } else {
         raised.emplace();
       }

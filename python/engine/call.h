@@ -14,7 +14,7 @@ namespace commfuse::python {
 /// Result of a command.
 struct Called {
   int code = 0;          ///< Exit code of the command.
-  std::string sentence;  ///< Error message; empty if there is an answer.
+  std::string sentence;  ///< Error message; empty without an error.
   std::string help;      ///< Text of --help, if it was requested.
   std::string notes;     ///< Remarks in addition to the answer, as whole lines.
   bool has_answer = false;
@@ -24,7 +24,7 @@ struct Called {
 /// Runs `commfuse-sim NAME WORDS...` on a thread of its own, without the interpreter's lock. Passes each piece of
 /// progress to `write` as a single string; draws a bar if `shows_bars`. The calling thread checks for signals 20 times
 /// a second: if a handler raises an exception, as the handler of SIGINT does, the command is stopped in an orderly way
-/// and the exception is thrown. Requires the lock.
+/// and the exception is thrown. Requires the interpreter's lock.
 Called call(const std::string& name, const std::vector<std::string>& words, const pybind11::object& write,
             bool shows_bars);
 

@@ -16,15 +16,15 @@ class Caller;
 namespace commfuse::python {
 
 struct Keyword {
-  std::vector<std::string> flags;  ///< "--hardware", "--cluster", no one-letter flags; a positional argument's name.
-  std::string doc;                 ///< One line, with the unit and the words that it accepts.
+  std::vector<std::string> flags;  ///< "--hardware", "--cluster", without one-letter flags; also a positional name.
+  std::string doc;                 ///< One line, with the unit and the words that the flag accepts.
   std::string group;               ///< Heading in --help.
   std::string value;               ///< "COUNT"; empty for a flag without a value.
   std::string preset;              ///< The default as people write it; empty if there is none.
   std::vector<std::string> words;  ///< Allowed words, if the value is one word of a list.
   bool by_place = false;
   bool is_required = false;
-  bool repeats = false;  ///< It may be given several times.
+  bool repeats = false;  ///< The flag may be given several times.
 };
 
 struct Command {
@@ -36,10 +36,10 @@ struct Command {
 /// Returns the names of the commands of commfuse-sim that Python offers.
 const std::vector<std::string>& command_names();
 
-/// Adds these commands to a program. `caller` must outlive the program.
+/// Adds the commands of command_names() to a program. `caller` must outlive the program.
 void add_commands(CLI::App& program, sim::Caller& caller);
 
-/// Throws ConfigError for an unknown command.
+/// Returns the description and the flags of a command. Throws ConfigError for an unknown command.
 Command command_of(const std::string& name);
 
 }  // namespace commfuse::python

@@ -42,7 +42,7 @@ std::string written(const sim::Answer& answer, const std::string& format) {
   return text;
 }
 
-/// Returns null if the answer has no rows of layers or whole models.
+/// Returns the rows of the answer; null if it has no rows of layers or whole models.
 std::shared_ptr<Table> table_of(const sim::Answer& answer) {
   const py::gil_scoped_release unlocked;
   return answer.layers   ? std::make_shared<Table>(answer.layers())

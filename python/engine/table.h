@@ -23,11 +23,12 @@ namespace commfuse::python {
 /// A value of a row; std::monostate if the column does not apply to the row.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, bool>;
 
-/// The values of a column by row. Only the vectors for `type` are filled.
+/// The values of a column by row. Only the vectors for `type` are filled, or `numbers` if some rows lack a count or
+/// flag.
 struct Column {
   ColumnType type = ColumnType::text;
   std::vector<std::int64_t> counts{};
-  std::vector<double> numbers{};      ///< NaN if absent, including counts and flags that some rows lack.
+  std::vector<double> numbers{};      ///< NaN if absent; also the counts or flags of a column that some rows lack.
   std::vector<std::uint8_t> flags{};  ///< 0 or 1.
   std::vector<std::int32_t> codes{};  ///< Indices in `words`; -1 if absent.
   std::vector<std::string> words{};   ///< Texts, each once, in order of appearance.

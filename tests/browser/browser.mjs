@@ -60,7 +60,7 @@ export class Browser {
 
 export class Page {
   errors = []; // console errors and uncaught exceptions
-  requests = []; // all requests except the one for the page itself
+  requests = []; // URLs of all requests, also of the one for the page, except blob:, data: and about:
 
   constructor(browser, session) {
     this.browser = browser;

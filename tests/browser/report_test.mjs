@@ -106,7 +106,7 @@ async function checkTable(page) {
   const marks = await page.value('[...document.querySelectorAll("table.grid tbody th .mark")].map((m) => m.textContent)');
   const front = await page.value("[...commfuseReport.table.block.data.front]");
   checks.equal(marks, front.slice(0, marks.length).map((place) => ["", "\u25b8", "\u2248"][place]), "the marks of winners and ties that the text above the table explains");
-  for (const name of ["commfuse", "serial"]) { // The label of the first has options.
+  for (const name of ["commfuse", "serial"]) { // The label of commfuse has options.
     await page.value(`(() => { const t = commfuseReport.table; t.filterBox.value = "strategy=${name}"; t.filterBox.dispatchEvent(new Event("input")); })()`);
     const named = csv.filter((row) => row.strategy === name).length;
     checks.equal(await page.value("commfuseReport.table.rows.length"), named, `rows behind the filter strategy=${name}`);

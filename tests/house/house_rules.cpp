@@ -46,7 +46,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 
 struct File {
   std::string path;    // Relative to the root, with forward slashes: "sim/commands/run.cpp".
-  std::string folder;  // Its first part: "sim"; empty for a file of the root.
+  std::string folder;  // First part of the path: "sim"; empty for a file of the root.
   bool is_code = false;
   bool is_header = false;
 };
@@ -182,7 +182,8 @@ void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vect
 /// File that defines each type whose name other files can see, by its qualified name.
 using Types = std::map<std::string, std::string>;
 
-/// Relies on clang-format, which puts namespaces and their types at the start of a line.
+/// Adds the types that a file defines, and types that another file defines too. Relies on clang-format, which puts
+/// namespaces and their types at the start of a line.
 void read_types(const fs::path& root, const File& file, Types& types, std::vector<std::string>& breaches) {
   static const std::regex opens(R"re(^(?:inline )?namespace ([\w:]*) ?\{.*)re");
   static const std::regex closes(R"re(^\}  // namespace.*)re");
@@ -217,7 +218,8 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
   }
 }
 
-/// Returns true for GPU code too, because it calls functions of CUDA that exist nowhere else.
+/// Returns true for files outside the layers, for model/math, and for GPU code, which calls functions of CUDA that
+/// exist nowhere else.
 bool may_call_libm(const File& file) {
   return !contains(layers, file.folder) || file.path.starts_with("model/math/") || file.path.ends_with(".cu") ||
          file.path.ends_with(".cuh");

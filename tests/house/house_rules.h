@@ -11,13 +11,14 @@
 
 namespace commfuse::house {
 
-/// Returns every breach of a rule for sources below `root`, in order of path, as `path:line: sentence`.
+/// Returns every breach of a rule for sources below `root`, as `path:line: sentence`, in order of path; folders that
+/// include each other come last.
 std::vector<std::string> violations(const std::filesystem::path& root);
 
 /// Returns every breach of a rule for folders. Every folder below model, sim, validate, reports, python and bench that
-/// directly contains C++ or CUDA has a README.md, whose first line is `# ` and the folder's path from `root`. Sources,
-/// pages, YAML files and scripts that the README names between backquotes must exist: relative to `root` if the name
-/// has a slash, otherwise in the same folder. Globs and texts with a space are not names.
+/// directly contains C++ or CUDA must have a README.md whose first line is `# ` and the folder's path from `root`.
+/// Sources, pages, YAML files and scripts that the README names between backquotes must exist: relative to `root` if
+/// the name has a slash, otherwise in the same folder. Globs and texts with a space are not names.
 std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 
 /// Returns the algorithms of std::ranges that model, sim, reports or page use and page/shim/libcxx14.h lacks, each

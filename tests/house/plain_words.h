@@ -10,8 +10,8 @@
 namespace commfuse::house {
 
 /// Returns, as `path:line: sentence`, every comment that begins with a fragment ("Of one rank.", "What a transfer
-/// costs."), in folders where more than 0.3% of the comments do. Lines of a comment block count as one comment; licence
-/// lines, NOLINT and the ends of namespaces do not count.
+/// costs."), in folders where more than 0.3% of the comments begin with one. Lines of a comment block count as one
+/// comment; licence lines, NOLINT and the ends of namespaces do not count.
 std::vector<std::string> comment_fragments(const std::filesystem::path& root);
 
 /// Returns, as `path:line: sentence`, every name that does not say what it holds, such as `found`. Names after '.',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests that a build folder follows a changed COMMFUSE_ARCHIVES: `cmake -D SOURCE_DIR=... -D FOLDER=... -D GENERATOR=...
-# -D COMPILER=... -P archives_test.cmake`. Configures a project that has only the dependencies, without, with and again
-# without archives.
+# -D COMPILER=... -P archives_test.cmake`. Configures a project that has only the dependencies: without archives, with
+# them, and without them again.
 file(REMOVE_RECURSE "${FOLDER}")
 file(WRITE "${FOLDER}/source/CMakeLists.txt"
   "cmake_minimum_required(VERSION 3.25)\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by scripts that test something in a separate minimal Debian or Ubuntu root. They exit with 77 if no root can
-# be made.
+# Sourced by scripts that test something in a separate minimal Debian or Ubuntu root. These scripts exit with 77 if no
+# root can be made.
 
 skip() {
   echo "not tried: $*" >&2

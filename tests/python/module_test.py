@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the Python module: the bytes and messages of commfuse-sim, views without copies, signals, stubs.
 
-ctest runs it if COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and SIMULATOR at commfuse-sim.
+ctest runs this file if COMMFUSE_PYTHON is on, with PYTHONPATH at the built module and SIMULATOR at commfuse-sim.
 """
 
 import ast

@@ -86,7 +86,7 @@ TEST(Comparison, AnImplementationThatOverlapsNothingDoesNotCountAsOverlap) {
             "overlaps. torch_multimem, which overlaps nothing, takes 20.0% less time than serial (97% sure).");
   EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 700us, 0.9)}),
             "Overlap pays: 30.0% less time than serial (90% sure) with tokenweave, the fastest implementation.");
-  // Neither beats serial.
+  // Neither implementation beats serial.
   in_switch.analysis.critical.makespan = 1100us;
   EXPECT_EQ(verdict(std::vector{serial, in_switch, implemented("tokenweave", 1350us, 0.02)}),
             "Overlap does not pay: 35.0% more time than serial (98% sure) with tokenweave, the fastest implementation "

@@ -33,7 +33,7 @@ TEST(PaysReport, StatesBothKindsOfPairs) {
       << text;
 }
 
-// A prediction that always says "wins" agrees with all of them, so its accuracy is not balanced.
+// A prediction that always says "wins" agrees with every measured win, so no balanced accuracy can be stated.
 TEST(PaysReport, StatesNoBalancedAccuracyWithoutLosses) {
   const std::vector scores{table_with({.wins = 4, .wins_predicted = 4})};
   const std::string text = test::in_one_line(pays_table(scores));

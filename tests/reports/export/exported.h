@@ -36,8 +36,8 @@ inline Program generated(Scope scope, std::int32_t ranks, const Strategy& strate
   return generate(operation_of(scope, true), ranks, strategy, options);
 }
 
-/// Returns an all-gather. At step s, rank r sends to rank r + 1 the shard that it received at step s - 1. At step 0 it
-/// sends its own shard.
+/// Returns an all-gather. At step s, rank r sends to rank r + 1 the shard that it received at step s - 1. At step 0,
+/// rank r sends its own shard.
 inline Program ring_all_gather(std::int32_t ranks) {
   ProgramBuilder builder("AG", Mesh{{{"tp", ranks}}});
   const DimensionId tokens = builder.dimension("tokens", ranks);

@@ -101,8 +101,8 @@ class GoalReader {
   std::map<std::string, std::size_t> labels_;
 };
 
-/// Meaning of a rank's text, independent of labels, tags and CPUs: its k-th calc, send and recv, and their dependencies
-/// without implied ones.
+/// Meaning of a rank's text, independent of labels, tags and CPUs: the k-th calc, send and recv, and the dependencies
+/// that no others imply.
 struct GoalMeaning {
   using Name = std::pair<GoalTask::Kind, std::size_t>;
   std::map<Name, std::pair<std::int64_t, std::int64_t>> tasks;  // amount, peer

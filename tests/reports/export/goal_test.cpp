@@ -244,7 +244,7 @@ TEST(GoalExport, MakespanEqualsThatOfTheEngineUnderTheSameRules) {
     for (const Duration issue : {Duration{}, Duration{2us}}) {
       const Exported exported(program, {.gemm = 10us,
                                         .exchange = 4us,
-                                        // equal to the sum of the steps that it expands to
+                                        // equal to the sum of the steps of its expansion
                                         .collective = (ranks - 1) * 4us,
                                         .elementwise = 3us,
                                         .issue = issue});

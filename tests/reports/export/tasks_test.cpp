@@ -36,7 +36,7 @@ bool overlap(const Cells& a, const Cells& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& cell) { return b.contains(cell); });
 }
 
-/// Returns for each task all tasks that end before it starts.
+/// Returns, for each task, all tasks that end before the task starts.
 std::vector<std::set<std::int32_t>> ancestors_of(const std::vector<Task>& tasks) {
   std::vector<std::set<std::int32_t>> ancestors_of_tasks;
   for (const Task& task : tasks) {
@@ -50,7 +50,7 @@ std::vector<std::set<std::int32_t>> ancestors_of(const std::vector<Task>& tasks)
   return ancestors_of_tasks;
 }
 
-/// Requires an order between every two tasks that touch the same memory if one of them writes.
+/// Expects an order between every two tasks that touch the same memory if one of them writes.
 void expect_no_hazard(const Exported& exported, Rank rank, MessageOrder messages) {
   const std::vector<Task> tasks = reports::tasks_of(exported.input(), rank, {.messages = messages});
   const auto ancestors_of_tasks = ancestors_of(tasks);
