@@ -24,7 +24,7 @@ std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text);
 std::string format_bandwidth_choice(const BandwidthChoice& choice);
 
 /// Returns the values of the range `first..last`, each `factor` times the previous one; `last` is included when the
-/// steps meet it. Requires two factors or two rates, and factor > 1.
+/// steps meet it. Requires `first` and `last` to be both factors or both rates, and `factor` > 1.
 std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double factor);
 
 /// Returns the machine with the links and the all-reduce kernel that the settings choose. Throws ConfigError when they

@@ -83,7 +83,7 @@ bool is_path(Catalogue catalogue, std::string_view choice) {
 }
 
 /// Returns "llama" and "3" for "llama3-70b" and for "llama-3.1-70b". Suggestions compare the family first: by spelling
-/// alone, llama-2-70b would be nearer to llama3-70b.
+/// alone, llama-2-70b is nearer to llama3-70b than llama-3.1-70b is.
 std::pair<std::string, std::string> family_of(std::string_view name) {
   std::pair<std::string, std::string> family;
   for (const char letter : name) {

@@ -287,7 +287,7 @@ inline constexpr std::array of_schedules{
                              .uses = {layer, measure, schedule}}
         .fills(word<variants_choices, &RunChoices::schedules, &ScheduleChoice::each_variant>)};
 
-/// Settings of random draws.
+/// Settings of jitter, faults, random draws and uncertainty.
 inline constexpr std::array of_draws{
     SettingEntry<RunChoices>{.key = "jitter",
                              .flag = "jitter",

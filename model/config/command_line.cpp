@@ -60,7 +60,7 @@ bool is_open(std::string_view text) {
   return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
 }
 
-/// Returns the last place up to `width` where one of `ends` begins outside parentheses.
+/// Returns the last position up to `width` at which one of `ends` begins outside parentheses; npos if there is none.
 std::size_t last_of(std::string_view text, std::span<const std::string_view> ends, std::size_t width) {
   for (std::size_t at = std::min(width, text.size()); at > 0; --at) {
     const bool is_end =
@@ -196,7 +196,7 @@ constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"}
 /// Command line in this program's words, and the flags that the user typed under other names.
 struct MeantWords {
   std::vector<std::string> words;
-  std::vector<std::pair<std::string, std::string_view>> renamed;  ///< pairs of the typed and the actual flag
+  std::vector<std::pair<std::string, std::string_view>> renamed;  ///< typed flag and this program's flag
   std::vector<std::string> warnings;                              ///< about former names
 };
 
@@ -258,8 +258,8 @@ void take_former_names(const Renames& renames, MeantWords& meant) {
   }
 }
 
-/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has the actual one. Also
-/// replaces former names with current ones, and synonyms of commands with the commands.
+/// Replaces flags of other tools, up to "--", when the command lacks the typed flag and has this program's. Also
+/// replaces former names with current ones, --version with `version`, and in commfuse-sim the synonyms of commands.
 MeantWords as_meant(CLI::App& app, std::span<const char* const> typed, const Renames& renames) {
   MeantWords meant{.words = {typed.begin(), typed.end()}, .renamed = {}, .warnings = {}};
   take_former_names(renames, meant);

@@ -45,9 +45,9 @@ struct LastWords {
 };
 
 /// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user error
-/// returns one sentence with the remedy and code 2, absent hardware one sentence and code 69, and any other failure one
-/// sentence and code 1. The sentence names a flag as the user typed it: "--tp" for "--ranks". Former names of flags,
-/// and of settings that --axis varies, are accepted as `renames` specifies.
+/// returns code 2 and one line with a remedy for each mistake; absent hardware returns code 69 and any other failure
+/// code 1, each with one sentence. Messages name a flag as the user typed it: "--tp" for "--ranks". Former names of
+/// flags, and of settings that --axis varies, are accepted as `renames` specifies.
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status,
                       const Renames& renames = program_renames());
 /// Runs run_quietly and prints its words; returns the exit code.

@@ -37,8 +37,8 @@ std::string variable_of(const Field& field);
 /// Returns the names that a field accepts: those of its catalogue, and for frameworks also "none", which has no file.
 std::vector<std::string> names_known_to(const Field& field);
 
-/// Returns whether a valid value of a setting that names something is a name in its catalogue or a file. The framework
-/// "none" and a model given by its shape, such as "8192x28672", are neither.
+/// Returns whether `text`, a valid value of a setting with a catalogue, is a name in that catalogue or a file. The
+/// framework "none" and a model given by its shape, such as "8192x28672", are neither.
 bool names_config(const Field& field, std::string_view text);
 
 /// Returns a sentence and a remedy when `text` is not a value of the field, else nullopt. Checks that a path exists and

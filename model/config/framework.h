@@ -25,8 +25,8 @@ namespace commfuse {
 
 struct Implementation;
 
-/// GEMMs that an implementation may run in a step: those of forward passes, and in backward passes the GEMM of the
-/// input's gradient that follows an all-gather, which row-parallel GEMMs have.
+/// GEMMs that an implementation may run in a step: all GEMMs of forward passes and, in backward passes, the GEMM after
+/// an all-gather that computes the input gradient of a row-parallel GEMM.
 inline constexpr std::array implementation_scopes{Scope::qkv,  Scope::out_proj,          Scope::gate_up,
                                                   Scope::down, Scope::out_proj_backward, Scope::down_backward};
 
@@ -39,13 +39,13 @@ struct Framework {
   /// True if the host keeps issuing while the device is behind. False: host and device begin every pass of a layer
   /// together.
   bool host_runs_ahead = true;
-  /// True if backward collectives of a column-parallel GEMM overlap its two GEMMs.
+  /// True if backward collectives of a column-parallel GEMM overlap its two backward GEMMs.
   bool overlaps_backward = true;
   /// Strategy whose fastest schedule runs each tensor-parallel GEMM with its collective, forward and backward. If null,
   /// collective and GEMM run one after the other in forward passes, and overlaps_backward decides in backward passes.
   const Strategy* tensor_overlap = nullptr;
-  /// Kernels for these GEMMs in forward passes; used if tensor_overlap is null and they are faster than a collective
-  /// and a GEMM one after the other. May be null.
+  /// Kernels for these GEMMs if tensor_overlap is null. Without implementation_sites, they run only in forward passes,
+  /// and only where they are faster than a collective and a GEMM one after the other. May be null.
   std::shared_ptr<const Implementation> implementation;
   /// If set, the implementation runs exactly these of implementation_scopes, whether or not it saves time.
   std::optional<std::vector<Scope>> implementation_sites;
@@ -89,8 +89,8 @@ Framework load_framework(std::string_view name_or_path);
 /// schedule of Megatron-LM without tp-comm-overlap.
 std::vector<const Strategy*> strategies_by_default(const Framework& framework);
 
-/// Returns true if a framework may choose the setting: a setting of training steps but not of layers, or the kind of
-/// attention.
+/// Returns true if a framework may choose the setting: the kind of attention, or a setting of training steps but not of
+/// layers, other than `framework`.
 bool is_chosen_by_frameworks(const Field& field);
 
 class Settings;

@@ -88,7 +88,7 @@ class Reader {
   }
 
   /// Returns the name of the file, or for config.json the name of its folder, as in llama-3.1-8b/config.json; if the
-  /// path names no folder, the model_type.
+  /// path names no folder, the model_type or else "model".
   [[nodiscard]] std::string name() const {
     const std::filesystem::path path(file_.path());
     if (path.filename() != "config.json") {

@@ -20,10 +20,10 @@ struct HfModel {
 };
 
 /// Reads a config.json. The model gets the name of the folder, or of the file. Accepts the names that Hugging Face's
-/// decoders have used since GPT-2; a model inside `text_config` is read there. Every key is used, has no effect
-/// (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a file that is not JSON,
-/// larger than 16 MiB, duplicate keys, a missing or wrong field, or a model that is not a decoder or has layers that
-/// this program cannot price.
+/// decoders have used since GPT-2; a model inside `text_config` or a similar key is read there. Every key is used, has
+/// no effect (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a file that is
+/// not JSON, exceeds 16 MiB or 32 levels, or has duplicate keys; a missing or wrong field; a model that is not a
+/// decoder or has layers that this program cannot price.
 HfModel read_hf_config(const std::filesystem::path& path);
 
 }  // namespace commfuse

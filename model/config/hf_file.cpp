@@ -27,8 +27,8 @@ constexpr std::size_t largest_file = std::size_t{16} << 20U;
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// Replaces NaN and the infinities, which Python writes but JSON does not allow, with 0 or null, outside of strings.
-/// Blanks keep the length, so that positions in messages stay correct.
+/// Replaces NaN with 0 and the infinities with null outside strings, because Python writes them but JSON does not allow
+/// them. Added blanks keep the length, so that positions in messages stay correct.
 void replace_python_numbers(std::string& text) {
   bool in_text = false;
   for (std::size_t i = 0; i < text.size(); ++i) {

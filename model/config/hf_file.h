@@ -51,7 +51,7 @@ class HfFile {
   bool flag(HfKeys keys) { return optional_flag(keys).value_or(false); }
   /// Returns an empty string when the key is absent or not a string.
   std::string word(HfKeys keys);
-  /// Returns the strings of a list, or an empty list when the key is absent.
+  /// Returns the strings of a list, or an empty list when the key is absent or not a list.
   std::vector<std::string> words(HfKeys keys);
 
   /// Returns the value of a key at the file's top level, for files that nest the language model: "model_type",
@@ -66,7 +66,8 @@ class HfFile {
   [[nodiscard]] bool is_right() const { return mistakes_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Returns the keys that no reader requested, with the file's names and in its order: "text_config.new_thing".
+  /// Returns the keys that no reader requested, as the file names them ("text_config.new_thing"): those of a nested
+  /// language model first, each group in alphabetical order.
   [[nodiscard]] std::vector<std::string> unrequested() const;
   /// Returns the key under which a file with a vision or audio tower keeps the language model; empty in other files.
   [[nodiscard]] std::string_view wrapper() const { return wrapper_; }

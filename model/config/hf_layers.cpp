@@ -231,7 +231,8 @@ class Layers {
     return common;
   }
 
-  /// Clears widths that equal the model's, because a kind names a width only when it differs.
+  /// Clears widths and numbers of key-value heads that equal the model's, because a kind states them only when they
+  /// differ.
   void forget_common_widths() {
     for (LayerKind& kind : kinds_) {
       kind.ffn = kind.ffn == model_.ffn ? 0 : kind.ffn;

@@ -11,7 +11,8 @@
 namespace commfuse {
 
 /// Sets the model's kinds of layers and its state space. When layers give their own `ffn` and `kv_heads`, the model
-/// gets the values that most layers have. Requires the model's numbers of layers and heads, and its experts.
+/// gets the values that most layers have. Requires `model` to have its hidden size, its numbers of layers, heads and
+/// key-value heads, and its experts.
 void read_hf_layers(HfFile& file, const std::string& type, const HfFamily& family, Transformer& model);
 
 }  // namespace commfuse

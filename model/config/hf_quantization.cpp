@@ -168,7 +168,7 @@ bool fixes_input_scales(const Json& quantization) {
           std::any_of(groups->begin(), groups->end(), has_fixed_scales));
 }
 
-/// Returns the modules whose layers keep 16 bits, as the file names them.
+/// Returns the modules that keep 16 bits, as the file names them.
 std::vector<std::string> kept_modules(const Json& quantization) {
   std::vector<std::string> modules;
   for (const char* key :

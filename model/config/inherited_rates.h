@@ -16,19 +16,20 @@ namespace commfuse {
 /// that of the file's own rates, 1.
 using RateFactors = std::vector<double>;
 
-/// Returns the nominal rate of a link, "link" or "network", over that of each file that this file extends. Notes a
-/// mistake if a factor is beyond max_rate_factor.
+/// Returns the nominal rate of a link, "link" or "network", divided by its rate in each file that this file extends.
+/// Notes a mistake if the rates differ by a factor above max_rate_factor.
 RateFactors rate_factors(YamlFile& file, std::string_view link);
 
-/// Returns the NICs per node, by level. A file that states none counts as one with as many as this file.
+/// Returns the number of NICs per node, by level. A file that states none counts as having the number of this file.
 std::vector<int> nics_by_level(YamlFile& file);
 
-/// Scales the rate `key` of a map if another file states it; it then is a prior, as the settings make it.
+/// Scales the rate `key` of a map if another file states that rate. The scaled rate is a prior, like a rate that the
+/// settings scale.
 void scale_inherited(YamlMap map, std::string_view key, Parameter<BytesPerSecond>& rate, const RateFactors& factors);
 /// Scales the inherited rates of exchanges, which were read from this map.
 void scale_inherited(YamlMap map, PeerParameters& peer, const RateFactors& factors);
-/// Scales the inherited rates of collectives, which were read from this map, and NCCL's estimates, unless the file
-/// states NCCL's channels or their rate. own_copy_rate and own_sum_rate stay the same.
+/// Scales the inherited rates of collectives, which were read from this map. Also scales NCCL's estimates, unless this
+/// file states NCCL's channels or their rate. own_copy_rate and own_sum_rate stay the same.
 void scale_inherited(YamlMap map, CollectiveParameters& collective, const RateFactors& factors);
 
 }  // namespace commfuse

@@ -163,8 +163,8 @@ bool names_overlap(YamlMap root) {
   });
 }
 
-/// Inherits the fields that a file omits from the framework of the catalogue that it extends. Throws ConfigError if it
-/// extends anything else.
+/// Fills the fields that a file omits with those of the catalogue's framework that the file extends. Throws ConfigError
+/// if `extends` names anything else; notes a mistake if that framework extends another.
 void inherit(YamlFile& file, YamlMap root) {
   if (!root.optional_value("extends")) {
     return;

@@ -132,7 +132,7 @@ ImplementationCosts read_costs(YamlMap map, const std::string& name, Transport t
   return costs;
 }
 
-/// Reads what the implementation supports. Requires its strategy.
+/// Reads what the implementation supports. Requires `into.strategy` to be set.
 void read_support(YamlMap map, Implementation& into) {
   into.sites = list_of<SiteKind>(map, "sites", implemented_sites);
   for (const SiteKind kind : into.sites) {

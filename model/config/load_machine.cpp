@@ -56,7 +56,7 @@ GemmParameters read_gemm(YamlMap map) {
   return gemm;
 }
 
-/// By dtype: the file that gives its kernel_choice.
+/// For each dtype, the file that gives its kernel_choice.
 using NamingFiles = std::array<std::filesystem::path, all_dtypes.size()>;
 
 void read_matrix_units(const NamingFiles& naming_files, YamlMap map, Accelerator& accelerator) {
@@ -176,7 +176,7 @@ void read_fabric(YamlMap map, Network& network) {
   }
 }
 
-/// Reads `groups: {1: {...}}`, by GPUs per node.
+/// Reads `groups: {1: {...}}`, whose keys are GPUs per node.
 void read_groups(YamlMap map, Network& network) {
   for (const std::string& key : map.keys()) {
     int gpus = 0;
@@ -234,10 +234,10 @@ double nics_reached(const Machine& machine, int gpus, int nics) {
          share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, nics});
 }
 
-/// Numbers of a node's GPUs in two groups.
+/// Numbers of GPUs per node in two groups.
 struct GroupGpus {
-  int priced = 1;  ///< Group that is priced.
-  int stated = 1;  ///< Group whose rates a file states, from which those of the priced group follow.
+  int priced = 1;  ///< In the group that is priced.
+  int stated = 1;  ///< In the group whose stated rates determine the priced group's.
 };
 
 /// Returns the factors on the inherited rates of a group across nodes; `across` is its rate without a factor. As in
@@ -278,8 +278,8 @@ void scale_network(YamlMap map, Network& network, Machine& machine) {
   }
 }
 
-/// Returns the share of the NICs that groups with this many GPUs per node reach. It is lower when the group has a
-/// smaller share of the wires inside the node, because rings also use these wires.
+/// Returns the share of the network's rate that groups with this many GPUs per node reach: their share of the NICs, or
+/// less if their share of the wires inside the node is smaller, because rings also use these wires.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
   const double nic_share =
       share_of_nics({.of_group = gpus, .of_node = gpus}, {machine.gpus_per_node, network.nics_per_node});
@@ -300,7 +300,7 @@ BytesPerSecond limit_over_nodes(const Machine& machine, int gpus) {
 }
 
 /// Returns the estimated parameters of a group that the file omits: its share of the network. In an all-to-all each GPU
-/// sends its own data, so its rate falls only if the group's share of the NICs is below its share of the GPUs. `map`
+/// sends its own data, so the rate falls only if the group's share of the NICs is below its share of the GPUs. `map`
 /// has the parameters of the whole network.
 CollectiveParameters estimated_group(YamlMap map, const Network& network, const Machine& machine, int gpus) {
   const CollectiveParameters& whole = network.link->collective;
@@ -417,8 +417,8 @@ std::filesystem::path node_file(const std::filesystem::path& file, YamlMap root,
   return file.parent_path() / choice;
 }
 
-/// Returns the dtypes for which this file gives a kernel_choice. Each replaces that of the base as a whole, because one
-/// file may have a table where the other has `as`.
+/// Returns the dtypes for which this file gives a kernel_choice. Each kernel_choice replaces the base's as a whole,
+/// because one file may have a table where the other has `as`.
 std::vector<DType> own_kernel_choices(YamlMap root) {
   const std::optional<YamlValue> units = field_of(root.optional_value("accelerator"), "matrix_units");
   std::vector<DType> dtypes;
@@ -479,8 +479,8 @@ std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root,
   return path;
 }
 
-/// Inherits the fields that a file omits from the file that it extends. The base is read first, so its mistakes are
-/// reported under its own name. Returns the files that give the fields `kernel_choice`, because a path in such a field
+/// Fills the fields that a file omits with those of the file that it extends. The base is read first, so its mistakes
+/// are reported under its own name. Returns the file that gives each field `kernel_choice`, because a path in the field
 /// starts at the folder of that file.
 NamingFiles take_from_base(YamlFile& file, YamlMap root, int depth) {
   NamingFiles naming_files;

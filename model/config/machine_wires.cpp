@@ -39,7 +39,7 @@ NodeKind read_kind(YamlMap map) {
   return kind.value_or(NodeKind::nvswitch);
 }
 
-/// Reads the rate of a wire, for the link of this file if another file states the rate.
+/// Reads the rate of a wire; scales a rate that another file states to the link of this file.
 Parameter<BytesPerSecond> read_rate(YamlMap map, std::string_view key, const RateFactors& factors) {
   Parameter<BytesPerSecond> rate = map.bandwidth_parameter(key);
   scale_inherited(map, key, rate, factors);

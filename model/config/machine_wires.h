@@ -12,7 +12,7 @@ namespace commfuse {
 
 /// Reads the wires of one node. Without `topology`, the node has an NVSwitch whose hops take no time. Notes mistakes;
 /// throws ConfigError when a file of wires cannot be read. `factors` are those on inherited rates of the link. Requires
-/// the machine's GPUs per node and its link.
+/// `machine` to have its GPUs per node and its link.
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine, const RateFactors& factors);
 
 /// Checks, for a mesh or a ring, that the rate to a single peer does not exceed the rate of one wire. Notes a mistake.
@@ -29,8 +29,9 @@ void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& 
 /// sends its own data, and only data for other nodes pass the NICs.
 BytesPerSecond all_to_all_limit(const Machine& machine, int gpus);
 
-/// Checks the rates across nodes, for all GPUs and for `groups` by their GPUs per node: an exchange is no faster than a
-/// NIC, a collective no faster than the NICs of a node. Requires a network.
+/// Checks the rates across nodes, for all GPUs and for `groups`, whose keys are GPUs per node: an exchange must be no
+/// faster than a NIC, and a collective no faster than the NICs that its GPUs use. Notes mistakes. Requires `machine` to
+/// have a network.
 void check_network_rates(YamlMap root, const Machine& machine, const std::map<int, CollectiveParameters>& groups);
 
 /// Returns how many NICs of a node its GPUs use; 0 when the file describes none.

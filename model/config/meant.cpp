@@ -112,7 +112,7 @@ struct GpuWords {
   [[nodiscard]] std::string bare() const { return fmt::format("{}", fmt::join(words, "")); }
 };
 
-/// Returns the gigabytes in "80gb", "80gib" or, after other words, "80"; 0 for any other word.
+/// Returns the gigabytes in "80g", "80gb", "80gib" or, after other words, "80"; 0 for any other word.
 std::int64_t memory_in(const std::string& word, bool is_first) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   const std::string unit = word.substr(digits);
@@ -164,7 +164,8 @@ std::optional<std::string> known_as(const std::vector<std::string>& nodes, const
   return match == nodes.end() ? std::nullopt : std::optional(*match);
 }
 
-/// Returns the machine whose name has these words in sequence, if there is only one: "910b", "rtx-pro-6000".
+/// Returns the machine whose name has these words in sequence, if there is only one and a word has a digit: "910b",
+/// "rtx-pro-6000".
 std::optional<std::string> only_with(const std::vector<std::string>& nodes, const GpuWords& gpu) {
   const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
     return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;

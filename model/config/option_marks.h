@@ -16,7 +16,7 @@ class Option;
 
 namespace commfuse {
 
-/// Marks one of the dozen options of a large command that most people need; `--help` shows only these.
+/// Marks one of the dozen options that most users of a large command need; `--help` shows only these.
 CLI::Option* usual(CLI::Option* option);
 bool is_usual(const CLI::Option& option);
 

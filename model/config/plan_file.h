@@ -43,7 +43,7 @@ struct PlanFile {
   std::optional<double> budget;
   double confidence = 0.5;
   std::string currency;
-  std::optional<double> model_error;  ///< If absent: the past error of steps of this kind.
+  std::optional<double> model_error;  ///< If absent, the past error for steps of this kind is used.
   std::optional<Seconds> p99_step;
   double memory_share = 1.0;
   std::optional<Watts> power;

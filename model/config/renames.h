@@ -28,14 +28,14 @@ struct FormerName {
 
 class Renames {
  public:
-  /// Requires a version such as "0.1.0", and a table that outlives this object.
+  /// Requires `version` to have the form "0.1.0". `table` must outlive this object.
   Renames(std::span<const Rename> table, std::string_view version);
 
   /// Returns the rename of a key that is a former name; nullopt for any other key.
   [[nodiscard]] std::optional<FormerName> key(std::string_view typed) const;
-  /// Returns the same for a flag with its dashes.
+  /// Works like key() for a flag, dashes included.
   [[nodiscard]] std::optional<FormerName> flag(std::string_view typed) const;
-  /// Returns the same for a variable such as COMMFUSE_STRATEGY_SLICES. `now` is the key.
+  /// Works like key() for a variable such as COMMFUSE_STRATEGY_SLICES. `now` is the key.
   [[nodiscard]] std::optional<FormerName> variable(std::string_view typed) const;
   [[nodiscard]] std::span<const Rename> table() const { return table_; }
 

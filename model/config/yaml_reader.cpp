@@ -24,14 +24,14 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t max_mistakes = 100;  // A file can hold a hundred thousand; readers stop early.
+constexpr std::size_t max_mistakes = 100;  // A file can hold 100,000 mistakes; readers stop early.
 // In bytes or FLOPs per second. All limits on rates are far from any real machine and keep times in range.
 constexpr double least_rate = 1.0;
 constexpr double max_bandwidth = 1e18;
 constexpr double max_compute_rate = 1e24;
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a mistake in the unit.
 
-/// Forgets the "missing" half of a misspelt key, so that it counts as one mistake and not also as an unknown key.
+/// Forgets that a misspelt key is missing, so that the key counts as one mistake: as an unknown key.
 void forget_missing(YamlDocument& document, int map, std::string_view key) {
   const auto is_same = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
   document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_same),

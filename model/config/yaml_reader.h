@@ -68,7 +68,8 @@ class YamlFile {
   void mistake(const YamlPlace& place, const std::string& message);
 
   /// Throws ConfigError with the mistakes so far, in order of their positions, one per line (the first hundred, and how
-  /// many more). Keys that no reader requested are mistakes. Call this once, after all fields have been read.
+  /// many more). Keys that no reader requested are mistakes in maps from which a reader requested any. Call this once,
+  /// after all fields have been read.
   void finish();
 
  private:
@@ -124,7 +125,8 @@ class YamlMap {
   /// Returns the key with the maps around it, as in "link.peer.rate".
   std::string full_name(std::string_view key) const;
 
-  /// Required fields. A quantity needs its unit; rates must be above 0.
+  /// Return fields, which are required except in optional_map() and optional_value(). A quantity needs its unit; rates
+  /// must be above 0.
   std::string text(std::string_view key, std::string_view example = "text");
   bool boolean(std::string_view key);
   std::int64_t count(std::string_view key, Range<std::int64_t> range = positive_count);  ///< "128K" is 131072.

@@ -46,7 +46,7 @@ std::size_t hash_of(const Shape& shape) {
 inline bool same(const Index& a, const Index& b) {
   return a.constant == b.constant && ((a.fixed() && b.fixed()) || (a.terms[0] == b.terms[0] && a.terms == b.terms));
 }
-/// Requires regions of one buffer.
+/// Requires `a` and `b` to be regions of one buffer.
 inline bool same(const Region& a, const Region& b) {
   return same(a.row, b.row) && a.rows == b.rows && a.columns == b.columns && same(a.column, b.column);
 }

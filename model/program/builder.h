@@ -65,7 +65,7 @@ struct ElementwiseSpec {
   Purpose purpose = Purpose::local;
 };
 
-/// An empty send or receive means that this half is absent.
+/// An empty send or receive means that its half of the exchange is absent.
 struct ExchangeSpec {
   Lane lane{LaneKind::comm, 0};
   int axis = 0;
@@ -176,7 +176,8 @@ class ProgramBuilder {
   std::uint16_t lane_id(Lane lane);
   [[nodiscard]] std::int32_t wrapped(int axis, std::int32_t shift) const;
   OpId add(const Op& op, Lane lane, std::span<const OpId> waits);
-  /// Returns rows x columns of a stacked operand; all its regions have the same columns and block kinds.
+  /// Returns rows x columns of a stacked operand; all its regions must have the same dimensions and the same number of
+  /// columns.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
   Slice store_positions(const AttentionSpec& spec);

@@ -10,8 +10,8 @@
 
 namespace commfuse {
 
-/// Returns number mod extent, inside [0, extent). In most cases the number is already inside, or one extent away, and a
-/// comparison is faster than a division.
+/// Returns number mod extent, inside [0, extent). In most cases the number is already inside, or at most one extent
+/// below, and a comparison is faster than a division.
 constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
   const std::int32_t near = number < 0 ? number + extent : number;
   if (near >= 0 && near < extent) {
@@ -85,7 +85,7 @@ struct Index {
 
 /// Returns (coordinate + offset) mod extent on one axis, with the offset brought into [0, extent).
 Index along(const Mesh& mesh, int axis, std::int32_t offset = 0);
-/// Returns the sum of indices that have their terms on different axes: 8*node + tp.
+/// Returns the sum of two indices, whose terms must be on different axes: 8*node + tp.
 Index operator+(Index index, const Index& other);
 
 /// Condition on one coordinate under which an op takes part. `always` compares nothing.

@@ -21,7 +21,8 @@ struct Rectangle {
   friend bool operator==(const Rectangle&, const Rectangle&) = default;
 };
 
-/// One op on one rank with everything computed. `waits` refers to commands by their position in the list.
+/// One op on one rank, with its regions, partners and waits resolved. `waits` refers to commands by their position in
+/// the list.
 struct Command {
   OpId op{};
   OpKind kind = OpKind::gemm;

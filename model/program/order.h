@@ -57,7 +57,7 @@ struct LaneRange {
 /// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none), and where it is (`sm_holders`,
 /// at most one range of each lane, sorted by lane). For an exchange that sends: one concurrent send of each of the
 /// other lanes (`rivals`), and the concurrent collectives (`contenders`). For a collective: the concurrent sends and
-/// collectives of other lanes (`contenders`). Both lists are sorted by lane, then by id.
+/// collectives of other lanes (`contenders`). `rivals` and `contenders` are sorted by lane, then by id.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -41,7 +41,7 @@ std::string refusal_of_slices(const Program& program, const Sizes& sizes) {
   return {};
 }
 
-/// Fills `sizes`, which is empty. Returns the reason why the quantities cannot be bound; empty if they were.
+/// Fills `sizes`, which must be empty. Returns the reason why the quantities cannot be bound; empty if they were.
 std::string bind_into(Sizes& sizes, const Program& program, std::span<const Quantity> quantities) {
   for (const Dimension& dimension : program.dimensions) {
     const auto given = std::find_if(quantities.begin(), quantities.end(),

@@ -106,7 +106,7 @@ struct CapacityKind {
   std::optional<double> network_gb_s;
   std::vector<CapacityInput> inputs;
 
-  /// Layouts that were considered, that fit in memory, and that were priced: totals over all counts of GPUs.
+  /// Numbers of layouts that were considered, that fit in memory, and that were priced, over all counts of GPUs.
   std::size_t layouts = 0, fitting = 0, priced = 0;
   std::vector<CapacityRun> runs;      ///< One run per count of GPUs, ascending.
   std::optional<std::size_t> answer;  ///< Index in `runs`.
@@ -141,7 +141,7 @@ struct WhatIf {
   std::optional<double> break_even_gpu;
 };
 
-/// Tokens per second as a function of the rate of one kind of link.
+/// Tokens per second at several rates of one kind of link.
 struct RateCurve {
   struct Point {
     double factor = 1.0;  ///< Factor on the rate of the links.
@@ -215,7 +215,7 @@ struct CapacityPlan {
   /// Why the answer is preferred to the first of the ties: "fewer days"; empty without ties.
   std::string tie_rule;
   std::vector<RunPlace> pareto;     ///< Runs that no other run beats in both days and cost, the shortest first.
-  std::optional<std::size_t> knee;  ///< Index in `pareto` of the knee of cost over the logarithm of days (knee_of).
+  std::optional<std::size_t> knee;  ///< Index in `pareto`: the knee of cost against the logarithm of days (knee_of).
   std::vector<WhatIf> what_ifs;     ///< Computed for the answer, like the members below.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;

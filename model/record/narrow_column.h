@@ -52,7 +52,7 @@ class NarrowColumn {
 class WordColumn {
  public:
   void push_back(const std::string& word);
-  /// Moves all strings of another column, which may number them in another way, to the end of this column.
+  /// Moves all strings of another column, which may number them differently, to the end of this column.
   void append(WordColumn&& other);
   [[nodiscard]] const std::string& operator[](std::size_t index) const {
     return words_[static_cast<std::size_t>(numbers_[index])];

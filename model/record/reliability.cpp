@@ -90,7 +90,8 @@ double residual_needed(const FitRow& row) {
   return math::expm1(std::sqrt(std::max(0.0, scaled * scaled - row.parameters * row.parameters)));
 }
 
-/// Returns the ceil(0.68 (n + 1))-th smallest of n residuals, limited to [least_residual, 1]. Requires at least one.
+/// Returns the ceil(0.68 (n + 1))-th smallest of n residuals, limited to [least_residual, 1]. Requires at least one
+/// residual.
 double conformal(std::vector<double> needed) {
   const auto rank = static_cast<std::size_t>(std::ceil(coverage_levels[1] * static_cast<double>(needed.size() + 1)));
   const auto chosen = needed.begin() + static_cast<std::ptrdiff_t>(std::min(rank, needed.size()) - 1);

@@ -24,7 +24,7 @@
 
 namespace commfuse {
 
-/// Sizes that are equal for rows with correlated errors: n and k of a GEMM.
+/// Numbers that are equal for rows with correlated errors, such as n and k of a GEMM.
 using ShapeKey = std::array<std::int64_t, 3>;
 
 /// One measured time and the standard error of its prediction.
@@ -99,13 +99,13 @@ struct Coverage {
 /// Returns the coverage; all 0 without times.
 Coverage coverage_of(std::vector<CheckedTime> times);
 
-/// Returns how far the share of any level is from its nominal value beyond chance: the largest |share - level| - band,
-/// at least 0.
+/// Returns the largest deviation of a share from its level beyond chance: the largest |share - level| - band, at least
+/// 0.
 double beyond_chance(const Coverage& coverage);
 
-/// Rows that a new residual needs. A fit adapts to its rows: if there are fewer, they are closer to the fit than unseen
-/// rows, and so do not determine its residual. The fits of links have 25 parameters at most; 150 rows of such a fit are
-/// 9% closer to it than unseen rows.
+/// Number of rows that a new residual needs. A fit adapts to its rows: if there are fewer, they are closer to the fit
+/// than unseen rows, and so do not determine its residual. The fits of links have 25 parameters at most; 150 rows of
+/// such a fit are 9% closer to it than unseen rows.
 inline constexpr std::int64_t least_rows_for_residual = 150;
 
 /// A limit (Limit) with fewer rows keeps the residual of all rows.
@@ -128,9 +128,9 @@ struct NewResidual {
 
 /// Returns a residual by split conformal prediction (Lei et al., "Distribution-Free Predictive Inference for
 /// Regression", JASA 113, 2018) on distances scaled by their errors: the smallest residual with which 68% intervals
-/// contain ceil(0.68 (n + 1)) of the n rows that the fit read. The factor of a limit is the same value for the rows
-/// with that limit, divided by the residual. Held-out rows are not used. Both values are limited to the range from
-/// least_residual to 1. If the fit read no rows, the residual is unchanged.
+/// contain ceil(0.68 (n + 1)) of the n rows that the fit read. The factor of a limit is the residual of the rows with
+/// that limit, computed in this way, divided by the residual of all rows. Held-out rows are not used. Residuals are
+/// limited to the range from least_residual to 1. If the fit read no rows, the residual is unchanged.
 NewResidual new_residual(const FitRows& fit);
 
 /// Pairs with a probability from `from` to below `to`; the last bin also contains 1.

@@ -98,8 +98,8 @@ struct RepeatedSetting {
   std::string ResultRow::*member;
 };
 
-/// In the order of every output. Settings with a separate place among the columns are in result.cpp; settings that
-/// change the price of an op are in price_settings.
+/// Lists repeated settings in the order of every output. Settings with a separate place among the columns are in
+/// result.cpp; settings that change the price of an op are in price_settings.
 inline constexpr std::array repeated_settings{
     RepeatedSetting{"jitter", "jitter of op times", ColumnRole::setting, &ResultRow::jitter},
     RepeatedSetting{"faults", "injected faults", ColumnRole::point, &ResultRow::faults},
@@ -129,8 +129,8 @@ bool same_but_for_axes(const ResultRow& a, const ResultRow& b);
 std::vector<Value> values_of(const ResultRow& row);
 void append_values_of(const ResultRow& row, std::vector<Value>& values);
 /// Returns the row with these values, one per column. The row contains all that the columns contain, the schedule's
-/// parameters in words, and percentiles without the causes of the p99. Requires the values of a row; rates may differ
-/// in their last bit.
+/// parameters in words, and percentiles without the causes of the p99. Requires `values` to come from a row; rates may
+/// differ from those of that row in the last bit.
 ResultRow row_of(std::span<const Value> values);
 /// Fills in the times that no column contains, for a row whose columns were written: the busy time of the row's rank,
 /// as in row_of().

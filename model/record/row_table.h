@@ -80,7 +80,7 @@ class RowTable {
   /// Returns the place of a row in the columns.
   [[nodiscard]] std::size_t place_of(std::size_t row) const { return order_.empty() ? row : order_[row]; }
 
-  /// Return the columns that distinguish points, and those of them that are not axes, which distinguish settings
+  /// Return the columns that distinguish points, and the subset without axes, which distinguishes settings
   /// (ColumnRole).
   [[nodiscard]] Columns point_columns() const;
   [[nodiscard]] Columns setting_columns() const;

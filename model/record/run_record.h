@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements of an executor: one file of runs that compare, calibrate and reports read, whichever executor wrote it.
+// Measurements of an executor: one file of runs. `compare`, `calibrate` and reports read files of all executors.
 #pragma once
 
 #include <cstdint>

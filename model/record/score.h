@@ -59,7 +59,7 @@ struct RowFault {
 /// Score of tables that compare variants of the same work.
 struct VariantScore {
   std::vector<double> ratio_errors;  ///< errors of the ratio of a variant's time to the first variant's
-  std::int64_t compared = 0;         ///< pieces of work whose fastest variant was predicted
+  std::int64_t compared = 0;         ///< pieces of work for which a winner was predicted
   std::int64_t agreed = 0;           ///< number of these for which the measured winner was predicted
 };
 
@@ -74,8 +74,8 @@ struct PayScore {
                sure_predicted = 0;  ///< Predictions with a probability of at least `is_sure`; number that were right.
 
   PayScore& operator+=(const PayScore& other);
-  /// Returns the mean of the shares of wins and of losses that were predicted; nothing without wins or without losses,
-  /// because a prediction that always says the same would then be perfect.
+  /// Returns the mean of the shares of wins and of losses that were predicted; nullopt without wins or without losses,
+  /// because a constant prediction would then be perfect.
   [[nodiscard]] std::optional<double> balanced_accuracy() const;
 };
 
