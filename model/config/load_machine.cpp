@@ -146,13 +146,13 @@ void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
 /// Network that joins the nodes, from a hardware file or a cluster file.
 struct Network {
   int nodes = 1;
-  std::optional<Link> link;  // its inherited rates are those of the files that state them
+  std::optional<Link> link;  // with inherited rates that are not scaled yet
   int nics_per_node = 0;
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
   BytesPerSecond leaf_rate;                    // rate of a leaf switch; for rails only
   std::map<int, CollectiveParameters> groups;  // values from the file, by GPUs per node
-  // By level (YamlMap::level): the factors on inherited rates of `link` and `network`, and the NICs of a node.
+  // Factors on inherited rates of `link` and `network`, and NICs per node, each by level (YamlMap::level).
   RateFactors node_factors{1.0};
   RateFactors network_factors{1.0};
   std::vector<int> nics{0};
@@ -432,7 +432,7 @@ std::vector<DType> own_kernel_choices(YamlMap root) {
 
 /// Returns the fields that a file does not inherit from its base. Nothing about wires is inherited if this file gives
 /// another kind of topology than the base, or a file of wires while the base has none. Notes a mistake if this file has
-/// no wires and those of the base are in a file.
+/// no wires and the base's wires are in a file.
 std::vector<std::string_view> own_fields(YamlMap root, YamlMap base) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
   const std::optional<YamlValue> wires = root.optional_value("topology");

@@ -65,8 +65,8 @@ Experts read_experts(YamlMap& map) {
   return experts;
 }
 
-/// Reads which layers have experts. The first `dense_layers` have none; of the others, those whose number, counted from
-/// 1, is a multiple of `every` have experts.
+/// Reads which layers have experts. The first `dense_layers` have none; a later layer has experts if its number,
+/// counted from 1, is a multiple of `every`.
 void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
   const std::int64_t dense = count_or(map, "dense_layers", {0, layer_range.most}, 0);
   const std::int64_t every = count_or(map, "every", layer_range, 1);

@@ -11,7 +11,7 @@
 namespace commfuse {
 
 /// Reads the wires of one node. Without `topology`, the node has an NVSwitch whose hops take no time. Notes mistakes;
-/// throws ConfigError when a file of wires cannot be read. `factors` are those on inherited rates of the link. Requires
+/// throws ConfigError when a file of wires cannot be read. `factors` scale inherited rates of the link. Requires
 /// `machine` to have its GPUs per node and its link.
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine, const RateFactors& factors);
 

@@ -28,8 +28,8 @@ const Field* field_meant(std::string_view key);
 /// Returns the value as settings store it, or the text unchanged when it has no known meaning.
 std::string meant(const Field& field, std::string_view text);
 
-/// Returns the choice of a field that a word of another project or of everyday use means: "te" means ring_exchange,
-/// "ffn" means mlp. Empty when there is none. The choice is only suggested, never applied.
+/// Returns the field's choice that a word of another project or an everyday word means: "te" means ring_exchange, "ffn"
+/// means mlp. Empty when there is none. The choice is only suggested, never applied.
 std::string_view choice_for(const Field& field, std::string_view word);
 
 /// Returns the implementation of the catalogue that has this name, or has it in `known_as`: "te" for "userbuffers".

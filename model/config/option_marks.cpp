@@ -39,7 +39,7 @@ std::string text_of(const Offer& offer) {
   return fmt::format("{}{} {}", mark, kind->first, words);
 }
 
-/// Parses the text. Requires the output of text_of.
+/// Parses the text. Requires `text` to be an output of text_of().
 Offer parsed(std::string_view text) {
   text.remove_prefix(mark.size());
   const std::string_view word = text.substr(0, text.find(' '));

@@ -35,7 +35,7 @@ class Settings {
   [[nodiscard]] const std::string& text(std::string_view key) const;
   /// Returns true if a value is fixed.
   [[nodiscard]] bool has(std::string_view key) const { return !text(key).empty(); }
-  /// Returns the value of a count. Requires that the count is fixed.
+  /// Returns the value of a count. Requires the count to be fixed.
   [[nodiscard]] std::int64_t count(std::string_view key) const;
 
  private:

@@ -25,7 +25,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t max_mistakes = 100;  // A file can hold 100,000 mistakes; readers stop early.
-// In bytes or FLOPs per second. All limits on rates are far from any real machine and keep times in range.
+// Limits on rates, in bytes or FLOPs per second. They are far from any real machine and keep times in range.
 constexpr double least_rate = 1.0;
 constexpr double max_bandwidth = 1e18;
 constexpr double max_compute_rate = 1e24;

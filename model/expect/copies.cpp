@@ -289,7 +289,7 @@ void decide(const Machine& machine, const std::vector<Cell>& cells, bool with_ho
   }
 }
 
-/// Returns true if every GPU of the machine was timed with the host, or with every other GPU.
+/// Returns true if every GPU of the machine was timed: with the host if `with_host`, otherwise with every other GPU.
 bool is_complete(const Machine& machine, const std::vector<Cell>& cells, bool with_host) {
   std::set<std::pair<int, int>> pairs;
   for (const Cell& cell : cells) {

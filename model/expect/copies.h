@@ -49,7 +49,7 @@ struct SuspectedCopies {
 inline constexpr std::string_view copies_between_gpus = "between GPUs";
 inline constexpr std::string_view copies_with_host = "between the host and GPUs";
 
-/// Judgement of one kind of copies of a node.
+/// Judgement of a node's copies of one kind.
 struct CopyJudgement {
   std::string_view wires;  ///< One of the two constants above.
   /// Healthy only if every pair of GPUs was timed, or every GPU with the host over wires of known rate.
@@ -57,7 +57,7 @@ struct CopyJudgement {
   double odds = 0.0;                      ///< See evidence.h.
   double healthy_probability = 1.0;       ///< See Judgement.
   Severity severity = Severity::none;     ///< From the likeliest suspect; none unless bad.
-  double rate_share = 1.0;                ///< Share of the likeliest suspect if bad, otherwise of all copies.
+  double rate_share = 1.0;                ///< The likeliest suspect's rate_share if bad, otherwise that of all copies.
   std::vector<SuspectedCopies> suspects;  ///< Suspects above 1%, the likeliest first.
   std::size_t copies = 0;                 ///< Number of copies judged.
   BytesPerSecond expected;                ///< Median over the copies; equals `measured` if the host wires are unknown.
@@ -65,7 +65,7 @@ struct CopyJudgement {
 };
 
 /// Returns the expected rate of a copy between two GPUs of a node: the rate of its slowest wire times the share of that
-/// rate that healthy copies reach. Requires two different GPUs of one node.
+/// rate that healthy copies reach. Requires `gpu_a` and `gpu_b` to be different GPUs of one node.
 BytesPerSecond expected_copy(const Machine& machine, int gpu_a, int gpu_b, bool by_sms);
 
 /// Returns the rate of the wire between the host and a GPU in one direction, from the machine's file; 0 if unknown.

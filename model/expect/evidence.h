@@ -80,21 +80,21 @@ struct ClassHalf {
 double error_of(const ClassHalf& half);
 
 /// Returns the halves in the order of op, GPUs, nodes; the bandwidth half comes first. `spread`, the standard deviation
-/// of ln(time) between nodes, replaces repeat_error in the error that the rows of a node share. Requires one
-/// expectation per row.
+/// of ln(time) between nodes, replaces repeat_error in the error that the rows of a node share. Requires one item of
+/// `expected` per measured row.
 std::vector<ClassHalf> class_halves(std::span<const MeasuredMessage> measured, std::span<const Expected> expected,
                                     double spread = repeat_error);
 
 /// A pattern: for every half, in order, the median of ln(time with the fault / expected time).
 using FaultPattern = std::vector<double>;
 
-/// Returns ln of the likelihood of the medians under a pattern. Requires one number for each half.
+/// Returns ln of the likelihood of the medians under a pattern. Requires `pattern` to have one number for each half.
 double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern);
 
 /// Returns true if there are enough rows to call a node healthy: eight bandwidth-limited rows, of two collectives with
 /// at least two such rows each.
 bool is_enough(std::span<const ClassHalf> halves);
-/// Returns true if there are enough rows to call a node bad if the odds are high: eight of any kind.
+/// Returns true if there are enough rows, eight of any kind, to call a node with high odds bad.
 bool may_condemn(std::span<const ClassHalf> halves);
 
 }  // namespace commfuse

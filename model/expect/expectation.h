@@ -36,7 +36,7 @@ ExpectedRange range_of(const Expected& expected, double false_alarms);
 BytesPerSecond algorithm_bandwidth(const Message& message, Duration time);
 BytesPerSecond bus_bandwidth(const Message& message, Duration time);
 
-/// The parameters of a machine whose errors count.
+/// Parameters of the machine whose errors are included.
 enum class ParameterErrors : std::uint8_t {
   every,
   undecided,  ///< only parameters that no fit determined; the residual of a fit on held-out rows includes the errors of
@@ -50,18 +50,19 @@ struct SoftwareErrors {
   double latency = 0.0;
 };
 
-/// Expectations of one machine for many messages. Keeps the machine with each parameter raised by its error.
+/// Expectations of one machine for many messages. Keeps one machine per parameter, with that parameter raised by its
+/// error.
 class Expectation {
  public:
   explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every,
                        const SoftwareErrors& software = {});
 
-  /// Returns the expectation. Requires a message for which fits() is true.
+  /// Returns the expectation. Requires fits() to be true for `message`.
   [[nodiscard]] Expected of(const Message& message) const;
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  /// Returns the message size, a power of two in bytes, from which on the bus bandwidth is at least 90% of that at 16
-  /// GiB. Requires a message for which fits() is true.
+  /// Returns the smallest message size, a power of two in bytes, at and above which the bus bandwidth is at least 90%
+  /// of that at 16 GiB. Requires fits() to be true for `message`.
   [[nodiscard]] Bytes saturation(const Message& message) const;
 
  private:

@@ -15,7 +15,7 @@ struct Fault {
   std::string_view name;     ///< for example "missing_nvls"
   std::string_view summary;  ///< a sentence without its full stop
   std::string_view next;     ///< command that gives more information
-  /// Returns the machine at each degree of the fault; empty if the machine cannot have it.
+  /// Returns the machine at each degree of the fault; empty if the machine cannot have the fault.
   std::vector<Machine> (*degrees)(const Machine& machine);
   double weight = 1.0;  ///< frequency relative to other faults before any measurement: assumed
   /// True if transfers may hide the fault: a slow launch delays only kernels that are shorter than the launch, so

@@ -20,7 +20,7 @@ std::string_view name_of(Health health);
 /// Degree of slowness.
 enum class Severity : std::uint8_t { none, minor, major, critical };
 std::string_view name_of(Severity severity);
-/// Returns the severity of a fault by its slowdown, which is at least 1; never none.
+/// Returns the severity of a fault by its slowdown; never none. Requires `slowdown` >= 1.
 Severity severity_of(double slowdown);
 
 struct SuspectedFault {
@@ -49,7 +49,7 @@ enum class FittedTo : std::uint8_t {
   this_fleet,   ///< nodes of the judged fleet: only a share of the residual differs between nodes
 };
 
-/// Judges many nodes against one machine. Reuses results for nodes with the same rows.
+/// Judges many nodes against one machine. Reuses results for nodes whose rows have the same messages.
 class Judge {
  public:
   /// Requires 0 < false_alarms < 0.5. Messages that the reference contains are judged against it. `shares` are used if
@@ -57,7 +57,7 @@ class Judge {
   Judge(Expectation expectation, double false_alarms, Reference reference = {},
         FittedTo fitted_to = FittedTo::other_nodes, const SiblingShares& shares = shipped_shares());
 
-  /// Returns the judgement. Requires messages that fit the machine.
+  /// Returns the judgement. Requires fits() to be true for every message.
   Judgement of(std::span<const MeasuredMessage> measured);
 
   [[nodiscard]] const Expectation& expectation() const { return expectation_; }
@@ -70,7 +70,7 @@ class Judge {
     Machine machine;
     bool is_hidden = false;  ///< Bandwidth-limited messages keep their time.
   };
-  /// Reusable results for rows with these messages.
+  /// Reusable results for rows with the same messages.
   struct Known {
     std::vector<Expected> expected;
     std::vector<FaultPattern> patterns;  ///< in the order of degrees_

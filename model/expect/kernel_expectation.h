@@ -28,7 +28,7 @@ class KernelExpectation {
  public:
   explicit KernelExpectation(const Machine& machine);
 
-  /// Returns the expectation. Requires sizes above 0 and a dtype that the machine supports.
+  /// Returns the expectation. Requires `size` to have extents above 0 and a dtype that the machine supports.
   [[nodiscard]] ExpectedKernel gemm(const GemmSize& size) const;
   /// Returns the expectation for copying `copied` bytes from HBM to HBM, whose traffic is twice as many bytes. Requires
   /// copied > 0.

@@ -74,7 +74,7 @@ void each_own_rate(Protocol& protocol, const Visit& visit) {
   }
 }
 
-/// Calls `visit` with each parameter of this type in a described struct.
+/// Calls `visit` with each parameter of type `Wanted` in a described struct.
 template <class Wanted, class Described, class Visit>
 void each_of_type(Described& described, const Visit& visit) {
   each_parameter(described, NoNames{}, [&](NoNames, auto& parameter) {

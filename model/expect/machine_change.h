@@ -25,7 +25,7 @@ Machine with_latencies(Machine machine, double factor);
 /// Returns true if all-reduces inside a node may be summed in the switch.
 bool has_nvls(const Machine& machine);
 /// Returns the machine with NCCL_NVLS_ENABLE=0: where NCCL would sum in the switch, it uses the ring with protocol
-/// Simple instead. Requires has_nvls.
+/// Simple instead. Requires has_nvls(machine).
 Machine without_nvls(Machine machine);
 
 /// Returns the machine with NCCL_MAX_CTAS=ctas. NCCL's own estimate makes the rate of a ring proportional to its

@@ -38,7 +38,8 @@ struct Message {
 
 /// Returns the parameters of a collective over the message's GPUs: in one node, for a group of `gpus`, or
 /// `link.collective` if the machine's nodes are smaller; across nodes, for `gpus / nodes` GPUs on each node, a group
-/// that may reach only some of the NICs (machine.h). Requires a network if the message has several nodes.
+/// that may reach only some of the NICs (machine.h). Requires `machine` to have a network if the message has several
+/// nodes.
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message);
 
 /// Returns the time as nccl-tests measures it. Requires that the machine has at least `nodes` nodes, and that `gpus` is
@@ -46,7 +47,7 @@ const CollectiveParameters& collective_of(const Machine& machine, const Message&
 Duration message_time(const Machine& machine, const Message& message);
 
 /// Returns the bus bandwidth of nccl-tests divided by its algorithm bandwidth (NVIDIA/nccl-tests, doc/PERFORMANCE.md).
-/// Requires at least two GPUs.
+/// Requires gpus >= 2.
 double bus_factor(LinkOp op, std::int64_t gpus);
 
 PricedShape shape_of(const Message& message);

@@ -131,8 +131,8 @@ std::vector<RankStep> steps_of_ranks_with(const RankNumber& quantity, std::span<
   return steps;
 }
 
-/// Returns the series over the steps in which all ranks that have the number at all have it; empty if there is no such
-/// step.
+/// Returns the series over the steps in which no rank lacks the number, apart from ranks that never have it; empty if
+/// there is no such step.
 Series series_of(std::span<const RankStep> all_measured, const RankNumber& quantity, double step_us) {
   const std::vector<RankStep> measured = steps_of_ranks_with(quantity, all_measured);
   std::set<std::int64_t> incomplete_steps;
@@ -233,7 +233,7 @@ struct LateSteps {
   double cost = 0.0;  ///< Sum of the lateness of the late steps, as shares of the step.
 };
 
-/// Counts the steps that exceed the rank's median by more than `from`. `usual` is that of the series.
+/// Counts the steps that exceed the rank's median by more than `from`. `usual` is Series::usual.
 LateSteps late_steps(const RankSeries& rank, bool is_share, double usual, double from) {
   LateSteps counted{.steps = static_cast<double>(rank.steps.size())};
   for (const double step : rank.steps) {

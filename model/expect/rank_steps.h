@@ -3,8 +3,8 @@
 // whether it computes, sends or launches slowly, or is late for its collectives.
 //
 // Each number of a rank in a step is compared with the median of all ranks in that step, so effects common to all ranks
-// cancel. Steps in which some rank lacks the number, or computes or sends nothing, are left out. A rank is judged by
-// its median over the steps:
+// cancel. Ranks that never have the number are not compared. Steps in which one of the other ranks lacks it, or
+// computes or sends nothing, are left out. A rank is judged by its median over the steps:
 //
 //   median_r = fault_r + e_r      e_r normal: differences between healthy ranks, and between steps of a rank
 //

@@ -35,7 +35,7 @@ using ShareLikelihood = std::vector<double>;
 double healthy_likelihood(std::span<const ClassHalf> halves, Limit limit);
 
 /// Returns the mean share under the product of the likelihoods; without likelihoods, the mean of all tried shares.
-/// Requires likelihoods at the tried shares.
+/// Requires each likelihood to have one value per tried share.
 double share_of(std::span<const ShareLikelihood> likelihoods);
 
 }  // namespace commfuse

@@ -4,7 +4,7 @@
 
 namespace commfuse {
 
-/// In microseconds: from one picosecond, the resolution of times, to the longest time of an op.
+/// Range in microseconds, from one picosecond, the resolution of times, to the longest time of an op.
 inline constexpr double shortest_measured_us = 1e-6;
 inline constexpr double longest_measured_us = 1e11;
 

@@ -518,7 +518,7 @@ std::optional<double> number_at(const Json& object, const char* key) {
   return member != object.end() && member->is_number() ? std::optional(member->get<double>()) : std::nullopt;
 }
 
-/// Returns a number of "out_of_place" or "in_place".
+/// Returns the number at `key` in "out_of_place" or "in_place"; nullopt if it is missing.
 std::optional<double> number_in(const Json& row, const char* placing, const char* key) {
   const auto member = row.find(placing);
   return member != row.end() && member->is_object() ? number_at(*member, key) : std::nullopt;
@@ -559,8 +559,8 @@ Json parsed(std::string_view text, const std::string& path) {
   }
 }
 
-/// Returns the ranks of each process, because nccl-tests lists only the first device of a process (src/util.cu,
-/// writeDeviceReport).
+/// Returns the number of ranks of each process, because nccl-tests lists only the first device of a process
+/// (src/util.cu, writeDeviceReport).
 std::int64_t ranks_per_device(const Json& settings, std::int64_t processes, const std::string& path) {
   const auto in_config = [&](const char* key) {
     return settings.is_object() ? std::max(1.0, std::floor(number_at(settings, key).value_or(1.0))) : 1.0;

@@ -32,9 +32,9 @@ struct NcclTestsMistake {
 /// Run of one program on one group of ranks.
 struct NcclTestsRun {
   std::string op;  ///< Program without its suffix: all_gather, reduce_scatter, all_reduce, alltoall and so on.
-  int ranks = 0;   ///< Ranks of a group.
-  int nodes = 1;   ///< Nodes that have ranks of a group.
-  int groups = 1;  ///< Groups of equal size that ran at the same time (NCCL_TESTS_SPLIT).
+  int ranks = 0;   ///< Number of ranks in a group.
+  int nodes = 1;   ///< Number of nodes that have ranks of a group.
+  int groups = 1;  ///< Number of groups of equal size that ran at the same time (NCCL_TESTS_SPLIT).
   std::vector<std::string> hosts;  ///< Hosts of the first group, each once, by rank; empty if the list is cut off.
   std::string nccl_version;        ///< "2.28.9"; empty if the output has none.
   std::vector<NcclTestsRow> rows;

@@ -38,9 +38,9 @@ constexpr std::size_t max_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
 constexpr int deepest_element = 64;  // below a CPU, including elements other than switches
 
-/// Rate of one NVLink in one direction, for GPUs from this compute capability on. Data sheets give both directions of
-/// all links: P100 160 GB/s over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18,
-/// B200 1800 over 18.
+/// Rate of one NVLink in one direction, for GPUs of this compute capability or later. Data sheets give both directions
+/// of all links: P100 160 GB/s over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over
+/// 18, B200 1800 over 18.
 struct NvlinkRate {
   int sm;
   BytesPerSecond rate;
@@ -132,7 +132,7 @@ class Reader {
   struct Gpu {
     pugi::xml_node element;
     std::string bus;
-    std::vector<int> above;  // vertices on the way up to its CPU
+    std::vector<int> above;  // vertices above it, from its CPU down
   };
 
   [[noreturn]] void refuse(std::size_t offset, const std::string& message) const {

@@ -57,7 +57,7 @@ class NoNvbandwidth : public ConfigError {
 };
 
 /// Parses the output of nvbandwidth -j. Throws NoNvbandwidth for other text. Throws ConfigError for a file that is cut
-/// off, and for values that are not numbers, do not form a matrix, or do not add up to its sum.
+/// off, and for values that are not numbers, do not form a matrix, or do not add up to the stated sum.
 BandwidthRun read_nvbandwidth(std::string_view text, const std::string& path);
 
 }  // namespace commfuse

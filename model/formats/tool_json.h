@@ -32,7 +32,7 @@ struct ToolValue {
 
   /// Throws ConfigError "path: place: sentence".
   [[noreturn]] void refuse(std::string_view sentence) const;
-  /// Returns nullopt if the object does not have the key. Requires an object.
+  /// Returns nullopt if the object does not have the key. Requires `json` to be an object.
   [[nodiscard]] std::optional<ToolValue> find(const char* key) const;
   /// The following functions throw ConfigError for a value of another kind.
   void require_object() const;
@@ -47,9 +47,9 @@ struct ToolValue {
   void note_others(std::span<const std::string_view> known, ReadingNotes& notes) const;
 };
 
-/// Parses the document that begins at the first "{" of a string, and notes the text before it. `program` names the
-/// program that prints such files in messages. Throws ConfigError "path:line:col: sentence; remedy" for a string that
-/// is not a JSON object, and for duplicate keys.
+/// Parses the document that begins at the first "{" of a string, and notes the text before it. In messages, `program`
+/// names the program that prints such files. Throws ConfigError "path:line:col: sentence; remedy" for a string that is
+/// not a JSON object, and for duplicate keys.
 nlohmann::json tool_document(std::string_view text, const std::string& path, std::string_view program,
                              ReadingNotes& notes);
 

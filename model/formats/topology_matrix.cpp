@@ -144,7 +144,7 @@ class Wiring {
   /// Adds switches and sockets: at each level of the table, one vertex for each group of GPUs that meet there.
   void add_buses() {
     Groups groups(table_.gpus);
-    std::vector<int> top(static_cast<std::size_t>(table_.gpus));  // by GPU: the highest vertex above it so far
+    std::vector<int> top(static_cast<std::size_t>(table_.gpus));  // for each GPU, the highest vertex above it so far
     std::iota(top.begin(), top.end(), 0);
     for (const Level level : {Level::pix, Level::pxb, Level::phb, Level::node}) {
       require_not_joined(groups, level);

@@ -25,8 +25,8 @@ constexpr std::array escape_marks{std::string_view("\x1b"),        std::string_v
 /// First characters of the escape marks and of a bare bracket.
 constexpr std::string_view escape_starts = "\x1b^\\\xe2[";
 
-/// Returns the bytes of the escape sequence at the start of `text`; 0 if there is none. Without an escape mark, only
-/// colours such as "[4m" count, because other brackets may be text.
+/// Returns the number of bytes of the escape sequence at the start of `text`; 0 if there is none. Without an escape
+/// mark, only colours such as "[4m" count, because other brackets may be text.
 std::size_t escape_length(std::string_view text) {
   if (escape_starts.find(text.front()) == std::string_view::npos) {
     return 0;

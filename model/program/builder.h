@@ -183,9 +183,9 @@ class ProgramBuilder {
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
-  std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands with one region, in order
+  std::vector<std::array<Slice, 2>> recent_;  // for each buffer, its last two operands with one region, in order
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never iterated
-  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the last shape requested
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // for each kind, the last shape requested
 };
 
 /// Returns the program with no region shared between operands, so that one operand can be changed without others.

@@ -35,7 +35,7 @@ class Order {
  private:
   std::size_t lanes_;
   std::vector<std::uint16_t> lane_;             // by op
-  std::vector<std::int32_t> position_on_lane_;  // by op: -1 when it does not take part
+  std::vector<std::int32_t> position_on_lane_;  // by op; -1 when the op does not take part
   std::vector<std::int32_t> finished_;          // by op and lane
   std::vector<std::vector<OpId>> on_lane_;
 };

@@ -140,8 +140,8 @@ enum class Purpose : std::uint8_t {
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
 /// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A transposed factor is stored in memory as k x m (a) or n x k
-/// (b). The GEMM may be one of several equal parts of one kernel of `kernel_m` rows or `kernel_n` columns, which follow
-/// one another in program order: then it takes its share of that kernel's time, and only the first part is launched.
+/// (b). The GEMM may be one of several equal parts, consecutive in program order, of one kernel of `kernel_m` rows or
+/// `kernel_n` columns: then it takes its share of that kernel's time, and only the first part is launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;

@@ -96,7 +96,7 @@ RankSummary Recorder::summary(Rank rank) const {
 // Evaluators record the ops of a rank nearly in the order of their ids, so after distribution by rank the spans are
 // almost sorted.
 Timeline Recorder::timeline() const {
-  std::vector<std::size_t> next(last_end_.size() + 1, 0);  // by rank: index of its next span
+  std::vector<std::size_t> next(last_end_.size() + 1, 0);  // for each rank, the index of its next span
   for (const OpSpan& span : timeline_) {
     ++next[static_cast<std::size_t>(span.rank) + 1];
   }

@@ -19,7 +19,7 @@ struct OpSpan {
   friend bool operator==(const OpSpan&, const OpSpan&) = default;
 };
 
-/// Sorted by rank, then op.
+/// Spans, sorted by rank and then by op.
 using Timeline = std::vector<OpSpan>;
 
 struct RankSummary {

@@ -124,7 +124,7 @@ class Work {
 
   const Program& program_;
   std::vector<int> number_;  // by tensor; -1: not needed, or not yet numbered
-  std::vector<int> depth_;   // by tensor: 0 for inputs
+  std::vector<int> depth_;   // by tensor; 0 for inputs
   std::map<std::string, int> numbers_;
   int count_ = 0;
   std::string text_;

@@ -12,7 +12,7 @@ namespace commfuse {
 /// Returns a string that describes the operation that computes the final contents, and the parts of its tensors that
 /// each rank holds at the beginning and at the end. Two schedules may be compared if their texts are equal. The text
 /// does not depend on names of tensors, order of declarations, dtypes or the slicing of dimensions, but it depends on
-/// names of dimensions. Requires a program that passed check_program().
+/// names of dimensions. Requires `program` to have passed check_program().
 std::string work_of(const Program& program);
 
 /// Returns the dtypes of the program's GEMMs and attention, in the order of all_dtypes.

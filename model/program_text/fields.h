@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads typed values from a YAML tree. Every function that reads a node throws Wrong, with place and remedy, if the
-// node holds no such value.
+// node does not hold the expected value.
 #pragma once
 
 #include <cstdint>

@@ -307,7 +307,7 @@ class DeclarationReader {
     return builder_.function_tensor(name, function, of);
   }
 
-  /// The size of a product or function may be omitted; a stated size must be correct.
+  /// The size and dtype of a product or function may be omitted; stated ones must agree with the definition.
   void require_agreement(const Fields& fields, const Tensor& defined) const {
     const auto agree = [&](std::string_view key, bool same, const std::string& must) {
       if (!same) {
@@ -351,8 +351,8 @@ class DeclarationReader {
             inside(fields, "column", of.columns.blocks, region.columns, of.name)};
   }
 
-  /// Reads an index; 0 if it is omitted. Checks that `count` blocks from it are inside the tensor, unless it differs
-  /// between ranks.
+  /// Reads an index; 0 if it is omitted. Checks that `count` is at most `blocks` and, for an index that is equal on all
+  /// ranks, that `count` blocks from it are inside the tensor.
   Index inside(const Fields& fields, std::string_view key, std::int32_t blocks, std::int32_t count,
                const std::string& name) const {
     const Node* node = fields.find(key);

@@ -17,8 +17,8 @@ void read_ops(const Node& list, const Surroundings& around, std::span<const Dime
 /// Returns "tokens*4".
 std::string in_words(Extent extent, std::span<const Dimension> dimensions);
 
-/// Returns a declared dimension of one block; such dimensions hold the number of sequences and the size of a head of an
-/// attention.
+/// Returns a declared dimension of one block; an attention uses such dimensions for its number of sequences and its
+/// head size.
 DimensionId one_block_of(const Node& node, const Names& names, std::span<const Dimension> dimensions);
 
 }  // namespace commfuse::text

@@ -10,7 +10,7 @@ namespace commfuse {
 
 /// Returns the table, made from the lowered commands and their symbolic contents. Steps are counted as in the paper:
 /// every op takes one step, except local ops and credits, which take none and appear in the step at whose end they run.
-/// Requires a program that passed check_program().
+/// Requires `program` to have passed check_program().
 std::string step_table(const Program& program);
 
 }  // namespace commfuse

@@ -21,7 +21,7 @@ constexpr double two_sided_95 = 1.959963984540054;
 /// Counts of yes and no by shape, for the design effect.
 class ClusteredShare {
  public:
-  /// Requires rows of one shape in sequence.
+  /// Requires the rows of each shape to be added one after another.
   void add(const ShapeKey& shape, bool yes) {
     if (clusters_.empty() || shape != last_) {
       clusters_.push_back({});

@@ -391,7 +391,7 @@ ResultColumn option_column(Option which) {
           option_values[index], option_puts[index]};
 }
 
-/// Conversion between a member of an outcome of this type and a value of results.
+/// Conversion between an outcome's member of type `Member` and a value of results.
 template <typename Member>
 struct OutcomeConversion {
   static constexpr ColumnType type = std::is_same_v<Member, std::int64_t> ? ColumnType::count : ColumnType::number;
@@ -448,8 +448,8 @@ constexpr ResultColumn repeated_column() {
   return setting<entry.member>(entry.name, entry.doc, entry.role);
 }
 
-/// Columns of percentiles, of settings, of the draws and of the origin of a result: the first of price_settings comes
-/// before the repeated settings, as in every version.
+/// Columns of percentiles, settings, draws and origin. The first of price_settings comes before the repeated settings,
+/// as in every version.
 constexpr auto columns_of_making = concatenated(
     joined<1>(
         columns_of_tails, []<std::size_t index>() { return price_column<index>(); }, std::array<ResultColumn, 0>{}),

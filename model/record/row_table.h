@@ -84,8 +84,8 @@ class RowTable {
   /// (ColumnRole).
   [[nodiscard]] Columns point_columns() const;
   [[nodiscard]] Columns setting_columns() const;
-  /// Numbers the rows so that rows that agree in these columns have the same number, counted from 0 in the order of
-  /// first occurrence.
+  /// Numbers the rows, with one number for all rows that agree in these columns, counted from 0 in the order of first
+  /// occurrence.
   [[nodiscard]] Groups groups(const Columns& columns) const;
   /// Returns the first row of each run of neighbours that agree in these columns and, last, the number of rows.
   [[nodiscard]] Groups runs(const Columns& columns) const;
