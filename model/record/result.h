@@ -135,7 +135,8 @@ ResultRow row_of(std::span<const Value> values);
 /// Fills in the times that no column contains, for a row whose columns were written: the busy time of the row's rank,
 /// as in row_of().
 void complete_times(ResultRow& row);
-/// Fills in the schedule's parameters in words, and whether it is a bound.
+/// Fills in the schedule's parameters in words, which are empty for an implementation, and whether it is a bound. Does
+/// nothing for a row that could not be run.
 void complete_schedule(ResultRow& row);
 
 }  // namespace commfuse
