@@ -38,7 +38,7 @@ void check_network_rates(YamlMap root, const Machine& machine, const std::map<in
 int nics_of(const NodeWires& wires);
 
 /// Connects the wires; the rest of the file must be free of mistakes. Notes a mistake when the wires do not reach every
-/// GPU or are slower than the link.
+/// GPU, or when no pair of GPUs has the peer rate of the link.
 void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan);
 
 }  // namespace commfuse

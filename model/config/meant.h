@@ -41,8 +41,8 @@ bool is_hf_id(std::string_view text);
 
 /// Returns a name of the catalogue, or the path of the config.json in a folder or in the Hugging Face cache; returns a
 /// string without a known meaning unchanged. Words of a GPU's name are matched whole, and a memory size must match the
-/// machine; a name without a form factor means SXM. "dgx-" and "hgx-" mean a cluster of such nodes, or one node when no
-/// cluster is known.
+/// machine; a name without a form factor means SXM if the catalogue has it, else PCIe or OAM. "dgx-" and "hgx-" mean a
+/// cluster of such nodes, or one node when no cluster is known.
 std::string meant_name(Catalogue catalogue, std::string_view text);
 
 }  // namespace commfuse

@@ -14,7 +14,7 @@ namespace commfuse {
 
 /// GPUs on offer, at the user's price.
 struct GpuOffer {
-  std::string name;  ///< Any text.
+  std::string name;  ///< UTF-8 text without control characters.
   /// The plan's settings, with this offer's hardware, link_bandwidth and network_bandwidth.
   Settings machine;
   double price = 0.0;  ///< Price of one GPU for one hour.

@@ -91,7 +91,7 @@ using FaultPattern = std::vector<double>;
 /// Returns ln of the likelihood of the medians under a pattern. Requires `pattern` to have one number for each half.
 double log_likelihood(std::span<const ClassHalf> halves, const FaultPattern& pattern);
 
-/// Returns true if there are enough rows to call a node healthy: eight bandwidth-limited rows, of two collectives with
+/// Returns true if there are enough rows to call a node healthy: eight bandwidth-limited rows, of at least two ops with
 /// at least two such rows each.
 bool is_enough(std::span<const ClassHalf> halves);
 /// Returns true if there are enough rows, eight of any kind, to call a node with high odds bad.

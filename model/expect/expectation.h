@@ -50,8 +50,8 @@ struct SoftwareErrors {
   double latency = 0.0;
 };
 
-/// Expectations of one machine for many messages. Keeps one machine per parameter, with that parameter raised by its
-/// error.
+/// Expectations of one machine for many messages. Keeps one machine per parameter of the links, with that parameter
+/// raised by its error.
 class Expectation {
  public:
   explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every,

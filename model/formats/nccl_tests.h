@@ -35,7 +35,7 @@ struct NcclTestsRun {
   int ranks = 0;   ///< Number of ranks in a group.
   int nodes = 1;   ///< Number of nodes that have ranks of a group.
   int groups = 1;  ///< Number of groups of equal size that ran at the same time (NCCL_TESTS_SPLIT).
-  std::vector<std::string> hosts;  ///< Hosts of the first group, each once, by rank; empty if the list is cut off.
+  std::vector<std::string> hosts;  ///< Hosts of the first group, each once, by rank; empty if the list lacks some.
   std::string nccl_version;        ///< "2.28.9"; empty if the output has none.
   std::vector<NcclTestsRow> rows;
   std::vector<NcclTestsMistake> mistakes;
@@ -52,8 +52,8 @@ class NoNcclTests : public ConfigError {
 /// launchers put before or inside a line (srun --label, mpirun --tag-output, kubectl logs --prefix, timestamps) is
 /// removed. `path` names the text in messages. `op` is the collective of output that does not name its program, as in
 /// older versions. Throws NoNcclTests for a string that is not output of nccl-tests. Throws ConfigError when the op or
-/// the ranks are unknown, when every process ran alone, and for CPU times (-C). Wrong rows (no number, negative, wrong
-/// elements, cut off) are listed as mistakes, and the other rows are read.
+/// the ranks are unknown, when several runs do not name their program, when every process ran alone, and for CPU times
+/// (-C). Wrong rows (no number, negative, wrong elements, cut off) are listed as mistakes, and the other rows are read.
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
 

@@ -207,7 +207,7 @@ void read_csv(std::string_view text, const std::string& path, JobSteps& job) {
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// Reads JSON objects. Each must have the keys of the first one, as CSV rows have the columns of their header.
+/// Reads JSON objects. Each must have the known keys of the first one, as CSV rows have the columns of their header.
 class ObjectReader {
  public:
   ObjectReader(const std::string& path, JobSteps& job) : path_(path), job_(job), builder_(job) {}

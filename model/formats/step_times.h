@@ -39,9 +39,9 @@ struct JobSteps {
 /// Returns true if the header, or the first object, has the required columns.
 bool is_step_times(std::string_view text);
 
-/// Parses the text. Throws ConfigError "path:line: sentence; remedy", or "path: [3].time_ms: ..." for JSON, for a rank
-/// that appears twice in a step, for values that are not numbers, for a row that lacks a column of the first row, and
-/// for two columns with the same meaning, such as time_us and time_ms.
+/// Parses the text. Throws ConfigError ("path:line: sentence; remedy", or "path: [3].time_ms: ..." in JSON) for missing
+/// columns or rows, a rank that appears twice in a step, values that are not numbers or out of range, a row that lacks
+/// a column of the first row, and two columns with the same meaning, such as time_us and time_ms.
 JobSteps read_step_times(std::string_view text, const std::string& path);
 
 }  // namespace commfuse
