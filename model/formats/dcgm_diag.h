@@ -54,7 +54,8 @@ class NoDcgmDiagnostic : public ConfigError {
 };
 
 /// Parses the output of dcgmi diag. Text that dcgmi prints before the JSON is noted. Throws NoDcgmDiagnostic for
-/// another program's text, and ConfigError for a file that is cut off or has an unknown status.
+/// another program's text, and ConfigError for a file that is cut off, has an unknown status, or has neither a result
+/// nor an error.
 DcgmDiagnostic read_dcgm_diag(std::string_view text, const std::string& path);
 
 }  // namespace commfuse
