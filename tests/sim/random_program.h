@@ -261,8 +261,8 @@ inline bool runs_to_completion(const Program& program) {
 }
 
 /// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and seldom more than 20 ops: exchanges with
-/// any shift and protocol, in which predicates may omit either half, credits, collectives, compute ops and waits.
-/// match() finds no problem and nothing deadlocks. About half of the programs are uniform.
+/// any shift and protocol (predicates may omit either half), credits, collectives, compute ops and waits. match() finds
+/// no problem and nothing deadlocks. About half of the programs are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();
@@ -282,7 +282,7 @@ inline Program random_program(std::mt19937_64& random, const Mesh& mesh) {
   }
 }
 
-/// Returns durations and issue costs, often 0 or equal so that events coincide. In about half of the programs they
+/// Returns durations and issue costs, often 0 or equal so that events coincide. In about half of the cases, durations
 /// differ by rank and repeat after `period` ranks.
 inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank period) {
   const std::array<std::int64_t, 3> bounds{3, 20, 1'000'000};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs equal flows in the dynamic engine and in SimGrid: each op must end at the same time in both.
+// Runs the same flows in the dynamic engine and in SimGrid: each op must end at the same time in both.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -444,7 +444,8 @@ TEST_F(Calibrate, RowsOfAClusterAreHeldOutByTheNameOfItsNode) {
   EXPECT_NE(held_out, by_cluster);
 }
 
-// `score` finds the machine of such a table by its comment, whatever other tables call the machine.
+// `score` finds the machine of a table without a column `hw` by the table's comment, whatever other tables call the
+// machine.
 TEST_F(Calibrate, RowsWithoutAMachineAreHeldOutByTheNameOfTheBase) {
   std::string text = "op,ngpus,bytes,time_us\n";
   std::vector<bool> expected;

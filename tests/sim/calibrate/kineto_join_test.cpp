@@ -167,7 +167,7 @@ TEST(KinetoJoin, TracesOf2022HaveOtherNamesAndCountFrom1970) {
            "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
   ASSERT_EQ(profile.gemms.size(), 1U);
   EXPECT_EQ(profile.gemms[0].size.dtype, DType::fp16);
-  // With so large a begin, begin + duration would be exact only to a quarter of a microsecond.
+  // At so late a start, start + duration would be exact only to a quarter of a microsecond.
   EXPECT_EQ(profile.gemms[0].time, Duration{30'001'000});
   EXPECT_EQ(profile.skipped, (std::map<std::string, std::size_t>{
                                  {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit uses", 1}}));

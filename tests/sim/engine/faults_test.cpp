@@ -228,7 +228,7 @@ TEST(Faults, ALinkThatStaysDownEndsTheRunWithAMessage) {
 }
 
 TEST(Faults, APlainRunNamesTheOpThatTheBrokenLinkStops) {
-  // Rank 2 has received its message and sends to rank 0, which never reaches its second exchange.
+  // Rank 2 has ended its first exchange and sends to rank 0, which never reaches the second exchange.
   const auto program = std::make_shared<const Program>(relay(3, 2));
   Recorder recorder;
   const Faults faults{.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt},

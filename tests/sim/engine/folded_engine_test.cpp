@@ -43,7 +43,7 @@ TEST(FoldedEngine, TheFirstRanksRepresentAllWhereCostsRepeat) {
   }
 }
 
-/// Random wires of equal nodes with `ranks_per_node` ranks. A transfer crosses links of the sender's node, of the
+/// Random wires of identical nodes with `ranks_per_node` ranks. A transfer crosses links of the sender's node, of the
 /// receiver's node and of the node after the sender's, and links of all nodes together. All transfers over a link have
 /// the same cap.
 class RandomWires {
@@ -90,7 +90,7 @@ class RandomWires {
   };
 
   void add_move(const ExchangeShape& exchange) {
-    std::vector<std::vector<Crossing>> routes;  // Indexed by the first ranks.
+    std::vector<std::vector<Crossing>> routes;  // Indexed by the ranks of the first node.
     std::vector<Duration> latencies;
     for (Rank rank = 0; rank < ranks_per_node_; ++rank) {
       routes.push_back(random_route());

@@ -11,7 +11,7 @@
 
 namespace commfuse::test {
 
-/// Begin and end of an op in picoseconds, as in Span{0, 5 * us}.
+/// Start and end of an op in picoseconds, as in Span{0, 5 * us}.
 using Span = std::pair<std::int64_t, std::int64_t>;
 inline constexpr std::int64_t us = 1'000'000;
 

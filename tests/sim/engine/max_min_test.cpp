@@ -216,8 +216,8 @@ TEST(MaxMin, RenumberingLinksChangesNoBit) {
   }
 }
 
-/// Copies of links and flows form a ring: a flow on link i of one copy is also on link i of the next copy if `next` is
-/// true for it.
+/// Copies of links and flows form a ring. A link is either shared by all copies, or each copy has its own; a flow that
+/// uses its copy's own link i also uses link i of the next copy if the flow's `next` is true.
 TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 3000; ++round) {
@@ -225,7 +225,7 @@ TEST(MaxMin, OneFlowRepresentsAllItsCopiesToTheLastBit) {
     const std::vector<Wish> wishes = similar_wishes(random, std::ssize(capacity));
     const auto copies = static_cast<std::int32_t>(2 + below(random, 5));
     const auto links = static_cast<std::int32_t>(std::ssize(capacity));
-    std::vector<bool> shared;  // By link: true if all copies share it.
+    std::vector<bool> shared;  // For each link, whether all copies share it.
     for (std::int32_t link = 0; link < links; ++link) {
       shared.push_back(one_in(random, 4));
     }

@@ -189,7 +189,7 @@ TEST_F(Deepspeed, PartitionedActivationsOfStagesAreReported) {
                                       "ignored: stages send full activations"}));
 }
 
-// Ten thousand entries below such a key would repeat it ten thousand times.
+// Ten thousand entries below a long key would repeat the key ten thousand times.
 TEST_F(Deepspeed, ALongKeyIsRefused) {
   EXPECT_EQ(read(R"({"train_batch_size": 16, ")" + std::string(998, 'k') + R"(": {"a": 1}})").step.batch, 16);
   EXPECT_EQ(refusal(R"({"train_batch_size": 16, ")" + std::string(999, 'k') + R"(": {"a": 1}})"),

@@ -229,7 +229,7 @@ TEST(Megatron, AnOverlapFileCountsOnlyForWhatTheScriptSwitchesOn) {
             no_gathers.notes.end());
 }
 
-/// Megatron-LM passes TransformerEngine no methods then, so initialize_ub uses its defaults.
+/// Without a file, Megatron-LM passes TransformerEngine no methods, so initialize_ub uses its defaults.
 TEST(Megatron, OverlapWithoutAFileIsThatOfAFileWithTheDefaults) {
   const OwnFolder folder;
   std::string defaults;

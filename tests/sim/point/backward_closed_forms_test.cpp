@@ -94,7 +94,7 @@ TEST(BackwardClosedForms, TheFusedColumnDirectGathersFirstAndScattersUnderTheGra
     for (const Regather regather : {Regather::again, Regather::saved}) {
       const Duration gathered = gather(ranks, p, regather);
       const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
-      Duration e = gathered;  // E(0) = (N-1) p; E(i) = max(E(i-1), i c) + p
+      Duration e = gathered;  // E(0): end of the gather; E(i) = max(E(i-1), i c) + p
       for (std::int32_t i = 1; i < ranks; ++i) {
         e = std::max(e, i * c) + p;
       }

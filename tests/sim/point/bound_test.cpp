@@ -41,9 +41,9 @@ TEST(Bound, NoScheduleTakesLessTime) {
   }
 }
 
-// A kernel cuts the columns of the sums of an all-reduce, so it has eight blocks whatever the number of tokens. If it
-// cut the tokens, 4,104 of them on 8 ranks would allow one block only, whose sums take 42 us after the GEMM instead of
-// 5 us.
+// A kernel that sums an all-reduce cuts the columns, so it has eight blocks whatever the number of tokens. If it cut
+// the tokens, 4,104 tokens on 8 ranks would allow only one block, and the sums after the GEMM would take 42 us instead
+// of 5 us.
 TEST(Bound, OfAnAllReduceHardlyDependsOnHowTokensDivide) {
   StructureCache structures;
   Predictor predictor(structures);

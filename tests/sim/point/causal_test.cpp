@@ -67,7 +67,7 @@ struct Causal {
 };
 
 TEST(CausalSlices, InSequenceOrderCostByTheirPosition) {
-  // Rank r takes slices r+1, r+2, r+3, r: of 1, 3, 5 and 7 sixteenths of the work.
+  // Rank r takes slices r+1, r+2, r+3 and r, modulo 4; slices 0 to 3 have 1, 3, 5 and 7 sixteenths of the work.
   const Causal causal(4, AttentionCut::by_query, 1us);
   using Times = std::vector<std::int64_t>;
   EXPECT_EQ(causal.cores(0), (Times{30, 50, 70, 10}));

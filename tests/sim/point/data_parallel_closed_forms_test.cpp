@@ -89,7 +89,7 @@ TEST(DataParallelClosedForms, TheFusedRingWithAddsOnAuxFollowsItsRecurrence) {
     for (int layer = 0; layer < 2; ++layer) {
       std::vector<Duration> added;
       for (std::int32_t step = 0; step < ranks; ++step) {
-        // The buffer of a partial GEMM result is free when the add of two steps earlier has ended.
+        // The buffer of a partial GEMM result is free when the add two steps earlier has ended.
         const auto two_ago = static_cast<std::size_t>(std::max(0, step - 2));
         compute = std::max(compute, step >= 3 ? added[two_ago] : Duration{}) + w;
         if (step == 0) {

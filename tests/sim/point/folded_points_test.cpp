@@ -33,7 +33,7 @@ struct FoldedAndWhole {
   Timeline whole_timeline;
 };
 
-/// Returns nothing if the strategy cannot cut so few tokens.
+/// Returns the predictions with and without folding, or nothing if the strategy cannot cut so few tokens.
 std::optional<FoldedAndWhole> predictions_of(Predictor& predictor, Point point, const Strategy& strategy,
                                              const StrategyOptions& options) {
   try {
@@ -64,7 +64,7 @@ void expect_same(const FoldedAndWhole& predictions, const std::string& what) {
   EXPECT_EQ(predictions.folded_timeline, predictions.whole_timeline) << what;
 }
 
-/// Compares every strategy's schedules on the machine and returns their number.
+/// Compares every strategy's schedules at the point and returns their number.
 int compare_all(const Point& point, const std::string& where) {
   StructureCache structures;
   Predictor predictor(structures);

@@ -185,7 +185,7 @@ TEST(Implementations, ANamedImplementationThatCannotRunIsARowWithAReason) {
 TEST(Implementations, WarnWhereNobodyMeasured) {
   const ResultRow unmeasured = row_named(gemm_rows({"as=te", "hardware=b200-sxm"}), "te");
   EXPECT_NE(unmeasured.unmeasured_on, "");
-  // The page omits the last warning of such rows.
+  // The page omits the last warning of an unmeasured row.
   EXPECT_TRUE(unmeasured.warnings.ends_with("te was not measured on GPUs such as " + unmeasured.unmeasured_on))
       << unmeasured.warnings;
   const ResultRow measured = row_named(gemm_rows({"as=te"}), "te");
@@ -193,7 +193,7 @@ TEST(Implementations, WarnWhereNobodyMeasured) {
   EXPECT_EQ(measured.warnings.find("was not measured on GPUs"), std::string::npos);
 }
 
-/// Returns the reason of the last row, which is that of the implementations.
+/// Returns the reason of the last row, which is the row of an implementation.
 std::string clash_in(const std::vector<std::string>& sets) { return gemm_rows(sets).back().reason; }
 
 TEST(Implementations, ThatSumInTheSwitchAreRefusedWithoutOne) {
@@ -300,7 +300,7 @@ class RandomCases {
   std::vector<Machine> machines_;
 };
 
-/// Returns nothing if the schedule cannot cut so few tokens.
+/// Returns the makespan, or nothing if the schedule cannot cut so few tokens.
 std::optional<Duration> makespan(Predictor& predictor, Point point, const Strategy& strategy,
                                  const StrategyOptions& options, const ImplementedSites* sites) {
   point.price.implementation = sites;

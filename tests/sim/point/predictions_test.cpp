@@ -90,7 +90,7 @@ std::string predictions() {
   return text;
 }
 
-/// Removes model_version, which rows of whole models contain too.
+/// Removes the first line, which states model_version.
 std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
 
 /// Returns true if `now` has all lines of `before` in the same order, possibly with other lines between them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that environment variables that a run cannot use are ignored, whichever setting and scope, and nothing else.
+// Tests that a run ignores exactly the environment variables that it cannot use, for every setting and scope.
 #include "sim/point/unused_variables.h"
 
 #include <fmt/format.h>

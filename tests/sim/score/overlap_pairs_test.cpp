@@ -341,12 +341,13 @@ TEST(OverlapPairs, EagerRowsAreScoredAsRunWithThatLaunchPredictsThem) {
   // eight hosts calls 0.65 x 2.847 x 14 us after the first.
   EXPECT_NEAR(pair("eager PyTorch", 4096).serial_predicted_us,
               pair("CUDA events", 4096).serial_predicted_us + 10.0 + 25.9077, 1e-6);
-  // The host issues the collective of few tokens only after the GEMM.
+  // With few tokens, the GEMM ends before the host has issued the collective.
   EXPECT_GT(pair("eager PyTorch", 64).serial_predicted_us, pair("CUDA events", 64).serial_predicted_us + 11.0);
 }
 
 TEST(ImplementationResiduals, ASourceIsOneDrawHoweverManyRowsItHas) {
-  // Mean squares: 0.01 and 0.04 of implementation 0, 0.09 of implementation 1. One more source has their mean, 0.14/3.
+  // Mean squares by source: 0.01 and 0.04 of implementation 0, 0.09 of implementation 1. An assumed further source has
+  // the mean of all three, 0.14/3.
   const std::vector<HeldOutTime> times{{.implementation = 0, .thread = "a", .log_ratio = 0.1},
                                        {.implementation = 0, .thread = "a", .log_ratio = -0.1},
                                        {.implementation = 0, .thread = "b", .log_ratio = 0.2},
@@ -369,7 +370,7 @@ TEST(ImplementationResiduals, ElsewhereIntervalsCoverTheirShareOfSources) {
   // Errors of parameters explain part of an error: the square root of 0.5^2 - 0.3^2 is left, which is equal to 0.4.
   times[4].stated_error = 0.3;
   EXPECT_NEAR(residual_elsewhere(times), std::exp(0.4) - 1.0, 1e-12);
-  // Three sources cannot show 0.6827 x 4 / 3 of all errors with less than their largest one.
+  // With three sources, 0.6827 x 4 = 2.7 must lie inside, so the largest error determines the residual.
   EXPECT_DOUBLE_EQ(residual_elsewhere(std::span(times).first(3)), std::exp(0.3) - 1.0);
   EXPECT_DOUBLE_EQ(residual_elsewhere({}), 0.2);
 }
@@ -402,7 +403,7 @@ TEST(PayScore, CountsPairsThatDiffer) {
   EXPECT_FALSE((PayScore{.losses = 4, .losses_predicted = 3}.balanced_accuracy()));
 }
 
-/// Returns the number after a key of a site in a printed fit: "per_call" of "gemm_rs".
+/// Returns the number after a site's key in a printed fit, such as "per_call" of "gemm_rs".
 double fitted(const std::string& text, std::string_view site, std::string_view key) {
   const std::size_t site_at = text.find(site, text.find("\ncosts:"));
   const std::size_t at = text.find(std::string(key) + ": {value: ", site_at);
@@ -460,7 +461,7 @@ TEST(ImplementationFit, AKernelWithoutRowsStartsFromItsFamily) {
   ASSERT_EQ(text.find("# flashinfer: 3 rows from 1 source;"), 0U) << text;
   const std::string a = text.substr(0, text.find("without:"));
   const std::string b = text.substr(text.find("without:\n  b:"));
-  // Both kernels sum in the switch. Without its own rows, vLLM's has the call of FlashInfer's.
+  // Both kernels sum in the switch. Without its own rows, vLLM's kernel has the cost per call of FlashInfer's.
   EXPECT_EQ(fitted(a, "gemm_rs", "per_call"), fitted("\ncosts:" + b, "gemm_rs", "per_call"));
   EXPECT_NE(b.find("prior: kernels of the same strategy and transport"), std::string::npos) << b;
   EXPECT_NE(b.find("rate_share: {value: 0.6978, error: 0.4, provenance: \"prior: kernels of all kinds\"}"),

@@ -30,7 +30,7 @@ const Machine& h100() {
 /// Returns the residual of a GEMM's limit.
 double residual_of(const GemmSize& size) { return commfuse::residual_of(shape_of(size), h100(), 1); }
 
-/// Returns a measurement that is `factor` times its prediction.
+/// Returns the row of a measurement that is `factor` times its prediction.
 std::string gemm_row(const GemmSize& size, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.12g}\n", size.m, size.n, size.k,
                      gemm_us(h100(), size) * factor);

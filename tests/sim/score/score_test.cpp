@@ -35,7 +35,7 @@ double h100_gemm_us(std::int64_t m, std::int64_t n, std::int64_t k) {
   return gemm_us(machine, {.m = m, .n = n, .k = k});
 }
 
-/// Returns a measurement whose prediction is `factor` times as long.
+/// Returns the row of a measurement whose prediction is `factor` times as long.
 std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
   return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, h100_gemm_us(m, n, k) / factor);
 }

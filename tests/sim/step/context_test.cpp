@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests attention whose sequences are shared by context ranks: worked examples of the ring, and what it hides.
+// Tests attention whose sequences are shared by context ranks: worked examples of the ring, and what the ring hides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -147,7 +147,8 @@ TEST_F(ContextTest, RingHidesTransfersThatAGatherExposes) {
   EXPECT_LT(slow - forward(one_layer, ContextExchange::ring).device, transfers / 4);
 }
 
-/// Groups of 6 GPUs on nodes of 8: the first is inside a node, the second is not, and all steps wait for it.
+/// Groups of 6 GPUs on nodes of 8: the first group is inside a node, the second straddles two, and all steps wait for
+/// the second.
 TEST_F(ContextTest, RingWaitsForAGroupThatStraddlesNodes) {
   machine_ = load_machine("dgx-h100-x4");
   StepPoint inside = point(one_layer, ContextExchange::ring);

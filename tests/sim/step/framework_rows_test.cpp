@@ -146,7 +146,7 @@ TEST(FrameworkRows, AnImplementationRunsExactlyTheListedGemms) {
   const OwnFolder folder;
   const StepRow none = row_with_sites("");
   EXPECT_EQ(none.text("schedules"), "serial (qkv, out_proj, gate_up, down)");
-  // megatron-lm differs from megatron-core-2024 only in its implementation, and in ZeRO.
+  // megatron-lm differs from megatron-core-2024 only in its implementation and its ZeRO stage.
   const StepRow exposed = rows_with({"framework=megatron-lm", "parallel.zero=1", "strategy.name=serial"}).front();
   EXPECT_EQ(none.number("time_ms"), exposed.number("time_ms"));
   EXPECT_FALSE(exposed.has("schedules"));
@@ -159,7 +159,8 @@ TEST(FrameworkRows, AnImplementationRunsExactlyTheListedGemms) {
   EXPECT_FALSE(partial.has("warnings"));
 }
 
-/// Writes a framework whose implementation of the same name has these costs per call at the GEMM of QKV.
+/// Writes a framework whose implementation of the same name has this cost per call at all-gather-GEMM sites, and runs
+/// the GEMM of QKV.
 void write_framework_and_kernels(const std::string& name, const std::string& per_call) {
   std::ofstream(name + "-kernels.yaml")
       << "schema: commfuse.implementation/1\nname: " << name << "\nsummary: mine\nuse: mine\nstrategy: ring_exchange\n"
@@ -192,7 +193,7 @@ TEST(FrameworkRows, EachOfSeveralFrameworksKeepsItsOwnKernels) {
   }
 }
 
-/// A framework without a list uses its implementation only where it saves time.
+/// A framework without a list of GEMMs uses its implementation only where the implementation saves time.
 TEST(FrameworkRows, ListedGemmsAreNeverFasterThanTheFastest) {
   const OwnFolder folder;
   const double fastest = rows_with({"framework=megatron-core-2024", "strategy.name=serial"}).front().number("time_ms");
@@ -268,7 +269,8 @@ TEST(StepSchedules, ListEachSiteOnce) {
   }
 }
 
-// A micro-batch of 4,096 tokens and 128,256 logits, shared by 4 tensor ranks; 8 bytes more per logit.
+// A micro-batch has 4,096 tokens with 128,256 logits each, shared by 4 tensor ranks; the second row has 8 bytes more
+// per logit.
 TEST(FrameworkRows, TheLossOfAFrameworkIsPartOfItsMemory) {
   const OwnFolder folder;
   const auto row_with = [](const std::string& loss_memory) {

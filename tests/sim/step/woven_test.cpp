@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests passes whose tokens are two halves: their rows, their refusals, and their time from that of their parts.
+// Tests passes whose tokens are processed in two halves: their rows, their refusals, and how their time follows from
+// the times of their parts.
 #include "sim/step/woven.h"
 
 #include <gtest/gtest.h>

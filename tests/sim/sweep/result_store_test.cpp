@@ -132,7 +132,7 @@ TEST(StoreRow, ALayerIsTheSameWhateverWasReadBefore) {
   }
 }
 
-/// Returns rows whose neighbours have equal, different and no values in one column of each type, and 0 after -0.
+/// Returns rows whose neighbours have equal, different and no values in the columns of each type, and -0 after 0.
 std::vector<StoreRow> rows_that_repeat_values() {
   const std::vector<Value> texts{std::string("a"), std::string("a"), Value{}, std::string("a"), std::string("b"), {}};
   const std::vector<Value> numbers{0.0, -0.0, -0.0, Value{}, 1.5, 1.5};
@@ -847,7 +847,8 @@ TEST(ResultStore, RefusesATruncatedFile) {
   EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
 }
 
-/// Limits every file of this process to `bytes` bytes during its lifetime: writes fail, as on a full disk.
+/// During the lifetime of this object, limits every file of this process to `bytes` bytes: writes fail, as on a full
+/// disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {

@@ -172,7 +172,7 @@ TEST(Columns, HaveDistinctNamesInOneTable) {
   EXPECT_EQ(std::ranges::count(all_columns(), true, &Column::of_layers), static_cast<std::ptrdiff_t>(layer_columns));
 }
 
-// A new setting without a mark would be missing from the names of plans.
+// A new setting without plan words would be missing from the names of plans.
 TEST(Columns, EverySettingOfAPlanHasWordsExceptThoseOfTheSchedule) {
   const Grid grid = grid_of({"model=llama-3.1-405b", "scope=step", "ranks=8", "batch=1", "hardware=dgx-h100-x2",
                              "framework=fsdp", "launch=graph", "jitter=default"});
