@@ -107,7 +107,7 @@ class ModuleDouble final : public CudaModule {
     return std::make_unique<FakePeers>(machine_, cluster_, rank);
   }
   [[nodiscard]] std::string nccl_absence() const override { return ""; }
-  /// Returns the number of this process's network.
+  /// Returns a key that holds the number of a new network of this process.
   [[nodiscard]] NetworkKey make_key() const override { return {static_cast<std::byte>(++networks_)}; }
   /// Gives rank r device r of this process.
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,

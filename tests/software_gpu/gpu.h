@@ -53,7 +53,7 @@ class Line {
   std::uint64_t next_ = 0;
   std::uint64_t first_ = 0;
   std::int64_t stated_ = 0;          // end of the last work
-  std::vector<std::uint64_t> left_;  // places that were left out of order
+  std::vector<std::uint64_t> left_;  // places that were left before earlier places
 };
 
 enum class WorkKind : std::uint8_t { kernel, copy, other };
@@ -93,7 +93,7 @@ void set_running_kernel(const char* name);
 /// Waits for the device before an allocation; fails if the device makes no progress for longer than the patience, for
 /// example behind a gate.
 cudaError_t wait_to_allocate(const char* call);
-/// Does the same for a library that may allocate during a capture.
+/// Waits like wait_to_allocate(), for a library that may allocate during a capture.
 cudaError_t wait_to_allocate_on(int device, const char* call);
 /// Returns a random number that depends on the seed and differs from call to call.
 std::uint64_t random_number();

@@ -187,7 +187,7 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, bool external) {
   return status;
 }
 
-/// Makes `stream` wait for an event that was captured. Requires captures_mutex().
+/// Makes `stream` wait for an event that was captured. The caller must hold captures_mutex().
 cudaError_t join(cudaStream_t stream, const std::shared_ptr<Capture>& capture, const std::vector<std::size_t>& nodes) {
   if (!capture->is_running) {
     return cudaErrorCapturedEvent;

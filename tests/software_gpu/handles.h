@@ -17,7 +17,7 @@ class Record {
   void complete();
   void wait();
   [[nodiscard]] bool done();
-  /// Returns nanoseconds. Requires a record that is done.
+  /// Returns the time of the record in nanoseconds. The record must be done.
   [[nodiscard]] std::int64_t time();
 
  private:
@@ -49,8 +49,8 @@ class Device {
  public:
   void begin_work();
   void end_work(cudaError_t status);
-  /// Waits until the device is idle; returns false if no work makes progress for this time. With a negative time it
-  /// waits forever.
+  /// Waits until the device is idle; returns false if no work makes progress for `patience_ms` milliseconds. Waits
+  /// forever if `patience_ms` is negative.
   bool wait_until_idle(int patience_ms);
   [[nodiscard]] cudaError_t error() const { return error_.load(); }
 
@@ -121,7 +121,7 @@ void push(cudaStream_t stream, Work work);
 cudaError_t run_watched(const Work& work);
 std::uint32_t new_correlation();
 std::uint64_t new_node();
-/// Sets the result of cudaGetLastError(), unless it is success or not ready.
+/// Makes `status` the result of cudaGetLastError(), unless `status` is success or not ready. Returns `status`.
 cudaError_t reported(cudaError_t status);
 
 }  // namespace software_gpu

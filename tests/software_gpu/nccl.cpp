@@ -74,7 +74,7 @@ ncclResult_t refuse(ncclComm* comm, ncclResult_t why, std::string sentence) {
 }
 
 /// Returns the communicator's state, as ncclCommEnsureReady() does; refuses a call while another is in progress.
-/// Requires the mutex.
+/// The caller must hold the mutex.
 ncclResult_t ready(ncclComm* comm) {
   if (comm == nullptr || !communicators().contains(comm) || !comm->alive) {
     software_gpu::misuse("NCCL is called on a communicator that is gone");
@@ -374,7 +374,7 @@ ncclResult_t add_collective(Collective kind, const void* from, void* to, std::si
               .stream = stream});
 }
 
-/// Registers memory; all members register equal sizes in the same order.
+/// Registers memory; all members must register equal sizes in the same order.
 ncclResult_t enroll(ncclComm* comm, void* at, std::size_t bytes, bool window) {
   Lock lock(mutex());
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
@@ -420,8 +420,8 @@ const ncclComm::Registered* window_of(const ncclComm& comm, const void* at, std:
   return window == comm.registered.end() ? nullptr : &*window;
 }
 
-/// Returns the error that NCCL reports for any one-sided call with such arguments, or because the communicator has no
-/// window. Requires the mutex.
+/// Returns the error that NCCL reports for a one-sided call with these arguments, or on a communicator without a
+/// window. The caller must hold the mutex.
 ncclResult_t one_sided_refusal(ncclComm* comm, int peer, int signal, int context, cudaStream_t stream) {
   if (const ncclResult_t status = ready(comm); status != ncclSuccess) {
     return status;

@@ -59,7 +59,7 @@ class Mesh {
   Bytes receive(int peer, Tag tag, const std::atomic<bool>& aborted);
   /// Returns the number of messages of a communicator that have arrived but were not received.
   [[nodiscard]] std::size_t left_over(std::uint64_t communicator);
-  /// Called for every put, from any thread, with the rank in the mesh and the communicator.
+  /// Called for every put, from any thread, with the sender's rank in the mesh, and the communicator.
   using Listener = std::function<void(int peer, std::uint64_t communicator, const Bytes& bytes)>;
   void listen(Listener listener);
   /// Wakes the waiting threads, which then see that they are aborted.

@@ -31,7 +31,7 @@ struct ncclComm {
   bool finalized = false;
   ncclResult_t state = ncclSuccess;
   std::string last_error;
-  std::vector<std::pair<int, bool>> connected;  // peers, and whether messages go to them
+  std::vector<std::pair<int, bool>> connected;  // pairs of a peer, and whether messages go to it or come from it
   bool has_rings = false;
   std::uint32_t splits = 0;
   /// Registered memory. Its number is the same on all ranks of the communicator.
@@ -45,7 +45,7 @@ struct ncclComm {
   std::uint64_t registrations = 0;
   bool has_puts = false;  // a put, a signal or a wait for signals has been issued
 
-  std::atomic<int> operations = 0;  // not yet ended
+  std::atomic<int> operations = 0;  // number of operations that have not ended
   std::atomic<int> captured = 0;    // operations in graphs that exist or run
 
   std::mutex signal_mutex;
@@ -83,7 +83,7 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 /// Writes into another rank's window, regardless of what that rank does, and raises its signal. With no bytes it only
 /// raises the signal.
 void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
-/// Applies a put() on the receiving rank. Requires the mutex of the communicators.
+/// Applies a put() on the receiving rank. The caller must hold the mutex of the communicators.
 void take_put(ncclComm& comm, int member, const Bytes& bytes);
 /// Waits until a rank has raised this many signals. Returns early once the communicator is aborted.
 void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);

@@ -40,7 +40,7 @@ constexpr unsigned max_blocks = 65535;  // blocks along y and z
 
 thread_local int current = 0;
 
-/// The devices of the machine that CUDA_VISIBLE_DEVICES shows, in the order of that variable.
+/// Returns the devices of the machine that CUDA_VISIBLE_DEVICES shows, in the order of that variable.
 const std::vector<int>& visible_devices() {
   static const std::vector<int> visible = [] {
     std::vector<int> shown;
@@ -275,7 +275,7 @@ unsigned count_of(const std::uint64_t (&members)[4]) {
   return count;
 }
 
-/// Green contexts that were not freed.
+/// Number of green contexts that are not freed.
 std::atomic<int>& contexts() {
   static std::atomic<int> count = 0;
   return count;

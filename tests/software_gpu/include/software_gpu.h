@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device code on a processor: the keywords of CUDA C++ and the functions that kernels call. Threads of a block are
 // fibers of one host thread, so a variable in shared memory is thread_local on the host. While a kernel sleeps
-// (__nanosleep), other blocks may begin, so it must not have shared variables.
+// (__nanosleep), other blocks may begin, so a kernel that sleeps must not have shared variables.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -43,7 +43,7 @@ namespace software_gpu {
 
 /// Returns the time of the clock that all streams share, in nanoseconds.
 std::int64_t device_time();
-/// Waits until that time; other threads run meanwhile.
+/// Waits until this clock shows `time`; other threads run meanwhile.
 void sleep_until(std::int64_t time);
 /// Returns the dynamic shared memory of the running block, aligned to 16 bytes.
 void* dynamic_shared_memory();

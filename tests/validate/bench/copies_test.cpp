@@ -99,7 +99,7 @@ TEST(Copies, TheGpuOfTheRowIssuesTheCopyAndReadsOrWrites) {
   }
 }
 
-// nvbandwidth does the same, so that the timed copy never runs alone.
+// nvbandwidth also makes the disturbing copy longer, so that the timed copy never runs alone.
 TEST(Copies, ACopyThatDisturbsAHostCopyIsTwiceAsLong) {
   const PairsCopier copier(1);
   const auto programs = copy_programs({.gpus = 1, .sizes = {{512}}, .by_kernels = false, .both_ways = true}, copier);

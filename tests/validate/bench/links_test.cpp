@@ -223,7 +223,7 @@ TEST(MicroProgram, ATransferStartsWhenBothRanksAreReady) {
   EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
 }
 
-/// Transfers of a size that is limited by bandwidth on H100.
+/// Returns transfers of 32 MiB, whose time is limited by bandwidth on H100.
 std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& time) {
   std::vector<MicroBenchmark> benchmarks = transfers(ranks, time);
   for (MicroBenchmark& benchmark : benchmarks) {
@@ -232,7 +232,7 @@ std::vector<MicroBenchmark> large_transfers(std::int64_t ranks, const LinkTime& 
   return benchmarks;
 }
 
-/// Returns the machine's time for such a transfer, multiplied by `factor`.
+/// Returns the machine's time for a transfer of 32 MiB, multiplied by `factor`.
 LinkTime times_on(const Machine& machine, double factor) {
   const Message message{.op = LinkOp::send_recv, .gpus = 2, .nodes = 1, .bytes = {32 * mib}};
   return

@@ -3,7 +3,7 @@
 // allow: the worst that a real device may do. Whatever CUDA or NCCL would refuse, or compute wrongly without an error,
 // throws here: memory requests under a closed gate, and anything loaded or connected on first use, such as kernels of
 // cuBLASLt and NCCL's channels, behind a gate or in a capture. NCCL's sums are rounded to the dtype of the wire at
-// every hop, and each rank's part of a reduce-scatter is added in another order. Multiprocessors come in groups of
+// every hop, and each rank's part of a reduce-scatter is added in a different order. Multiprocessors come in groups of
 // eight, by default 132 in total.
 #pragma once
 
@@ -96,7 +96,7 @@ class FakeCluster {
   std::recursive_mutex mutex_;
   std::condition_variable_any something_happened_;
   std::set<const FakeDriver*> waiting_;  // devices in finish()
-  std::uint64_t happened_ = 0;           // ops that were issued or done
+  std::uint64_t happened_ = 0;           // number of changes that may let a waiting device continue
   std::mutex color_mutex_;
   std::condition_variable all_named_;
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
@@ -205,8 +205,8 @@ class FakeDriver final : public Driver {
   friend class FakeCluster;
   struct Event {
     bool timed = false;
-    int recorded = 0;  // issued
-    int reached = 0;   // done
+    int recorded = 0;  // number of records issued
+    int reached = 0;   // number of records done
     Duration time{};
     bool captured = false;
   };

@@ -223,7 +223,7 @@ struct AttentionCase {
   std::int64_t blocks, rows, first, queries;
 };
 
-// Two query heads share a kv head, there are two sequences, or slices begin in the middle of a sequence.
+// In each case two query heads share a kv head, there are two sequences, or a slice begins in the middle of a sequence.
 const std::vector<AttentionCase> attention_cases{
     {{.qkv = 24, .out = 12, .head = 6, .batch = 1, .causal = true}, 1, 9, 4, 5},
     {{.qkv = 16, .out = 8, .head = 4, .batch = 2, .causal = true}, 2, 12, 3, 7},

@@ -107,7 +107,7 @@ TEST(Probes, ASmallGpuHasNoRowsOfMultiprocessorsThatItLacks) {
 
 TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
   for (const ProbeStage& stage : probe_stages()) {
-    FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws if a stage does so
+    FakeCluster cluster(test::FakeOptions{.max_work = 0.0});  // throws at a first use behind a gate
     cluster.device(0).add_cudnn();
     Device device(cluster.device(0));
     ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
@@ -127,7 +127,7 @@ TEST(Probes, AnExceptionUnderTheGateOpensIt) {
   EXPECT_NO_THROW(static_cast<void>(cluster.device(0).allocate({16})));
 }
 
-/// Returns the rows of probes with sequences of 16, which a host can compute.
+/// Returns the rows of the stage `fused` for sequences of 16 tokens, which a host can compute.
 std::vector<ProbeRow> rows_of_fused(FakeDriver& driver) {
   Device device(driver);
   return stage_named("fused").run(device, {.repetitions = 2, .lengths = {16}});

@@ -10,7 +10,7 @@
 namespace commfuse::validate::test {
 
 /// Returns a program in which the rows of every rank go round a ring, so that every rank ends with the rows of all. A
-/// push may write into a rank's memory, and a pull may read it, until the neighbour reports by a credit that it has
+/// push may write into a rank's memory, and a pull may read that memory, until a credit reports that the neighbour has
 /// finished.
 inline Program ring(std::int32_t ranks, Protocol protocol, DType stored = DType::bf16, DType wire = DType::bf16) {
   ProgramBuilder builder("ring", Mesh{{{"tp", ranks}}});

@@ -56,8 +56,8 @@ TEST(AttentionRows, DoNotReadMaskedRows) {
 }
 
 TEST(AttentionRows, OnIntegersCountEveryQueryKeyAndValue) {
-  // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5. With q = 2 it is 20, and with k =
-  // 3 instead of 2 it is 13.
+  // One head and no effective mask: (1 x 2) 3 + (1 x 1) 4 = 10, which is 0 modulo 5. With k = 3 instead of 2 the sum is
+  // 13, with q = 2 as well it is 26, and with v = 3 instead of 4 it is 9.
   constexpr AttentionLayout one_head{.qkv = 3, .out = 1, .head = 1, .batch = 1, .causal = false};
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 2, 3}, {1, 1, 4}})), matrix({{0}, {0}}));
   EXPECT_EQ(attention(one_head, Functions::integer, matrix({{1, 3, 3}, {2, 1, 4}})), matrix({{-2}, {1}}));

@@ -121,7 +121,7 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseUnfusedWhereTheGradientIsOneGemm) {
 }
 
 TEST(Verify, ASumCutInTwoNeedNotHaveEqualBits) {
-  // An accumulating GEMM, an add, an all-reduce, or a part of the contraction: each of them suffices.
+  // Each of these cuts a sum: an accumulating GEMM, an add, an all-reduce, and a GEMM over a part of the contraction.
   const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
   const auto with_shape = [&](const Shape& shape) {
@@ -178,7 +178,7 @@ TEST(Verify, TheBoundIsTightEnoughToBeMissed) {
 }
 
 TEST(Verify, ReduceScatterOnRandomDataDependsOnTheOrderOfTheSum) {
-  // Shows why level T2 is required of all-gather only: the ring adds partial sums in another order on every rank.
+  // Shows why level T2 is required of all-gather only: the ring adds partial sums in a different order on every rank.
   const CheckPoint point{&checked_operations()[1], &commfuse_strategy, {.dtype = DType::bf16}, 8, 1};
   const auto program = shared(program_of(point));
   EXPECT_GT(verify_bitwise(program, checked_sizes(*program)[1], 3).wrong, 0);

@@ -12,7 +12,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Returns numbers of many magnitudes, so that another order of additions would give other bits.
+/// Returns numbers of many magnitudes, so that a different order of additions would give different bits.
 template <class Number>
 std::vector<Number> numbers(Random& random, std::int64_t count) {
   std::vector<Number> values;

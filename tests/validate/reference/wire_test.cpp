@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests transfers in fewer bits than the tensors: the interpreter and executors round equally, and the bounds hold.
+// Tests transfers in fewer bits than the tensors have: the interpreter and executors round identically, and the bounds
+// hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
