@@ -35,7 +35,7 @@ namespace {
 constexpr std::string_view mark_begins = "<!-- test: ";
 constexpr std::string_view mark_ends = " -->";
 
-/// Returns the exit codes of `4` or `0 or 4`; none if it is anything else.
+/// Returns the exit codes in `words`, which may be `4` or `0 or 4`; none if `words` has another form.
 std::vector<int> exit_codes(const std::string& words) {
   std::smatch codes;
   if (!std::regex_match(words, codes, std::regex("([0-9]{1,3})(?: or ([0-9]{1,3}))?"))) {

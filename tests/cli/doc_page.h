@@ -20,11 +20,11 @@ struct DocStep {
   std::string file;
   Lines lines;                   ///< Output of the command as shown, or the text of the file.
   std::size_t begin = 0;         ///< Index of the first of these lines in the page, from 0.
-  std::vector<int> exits = {0};  ///< The exit codes that are as they should be.
-  std::string skip;              ///< Why it cannot run here; empty if it runs.
+  std::vector<int> exits = {0};  ///< Exit codes that are accepted.
+  std::string skip;              ///< Why the command cannot run here; empty if it runs.
   std::string needs;             ///< A program without which the command is skipped.
   bool measured = false;
-  bool gpu = false;  ///< True if it exits with 69 without a GPU.
+  bool gpu = false;  ///< True if the command exits with 69 without a GPU.
 };
 
 struct DocPage {
@@ -43,8 +43,8 @@ DocPage read_page(const std::string& text);
 std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps);
 
 /// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` matches any
-/// number of lines. `measured`: numbers may differ. Blank lines next to `[...]` and at the end are ignored; any other
-/// blank line that is missing is "a blank line".
+/// number of lines. If `measured` is true, numbers may differ. Blank lines next to `[...]` and at the end are ignored;
+/// any other blank line that is missing is "a blank line".
 std::string missing_line(const Lines& shown, const Lines& real, bool measured);
 
 /// Returns `shown` with lines of `real` in place of the lines whose numbers differ, and of the lines between them.

@@ -32,7 +32,7 @@ Lines prose_of(const fs::path& path) {
   return prose;
 }
 
-/// Returns all matches of the first group.
+/// Returns the first group of every match of `pattern`.
 Lines matches(const std::string& text, const std::regex& pattern) {
   Lines phrases;
   for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) {

@@ -36,7 +36,8 @@ std::string without_catalogues(std::string text) {
   return text;
 }
 
-/// Returns every line that begins with "$ ", followed by the exit code and the first line of the command's output.
+/// Returns the comments, the empty lines and the lines that begin with "$ ", each of the latter followed by the exit
+/// code and the first line of the command's output.
 std::string answered(const std::string& golden) {
   std::istringstream lines(golden);
   std::string answers;

@@ -167,7 +167,7 @@ TEST(CommfuseSimPlan, ReportsThatNothingMeetsTheLimits) {
   fs::remove(file);
 }
 
-/// Returns "Measured 3000.0 ms, predicted 2912.3 ms".
+/// Returns the comparison of times, such as "Measured 3000.0 ms, predicted 2912.3 ms".
 std::string comparison_in(const std::string& text) { return text.substr(0, text.find(':')); }
 
 TEST(CommfuseSimPlan, AMeasuredStepIsComparedUnderTheJitterOfThePlan) {

@@ -22,7 +22,7 @@ json printed_schema(const std::string& kind = "") {
   return json::parse(outcome.out);
 }
 
-/// Returns the part of a setting, by its key.
+/// Returns the part of the schema for the setting with this key.
 const json& part_of(const json& properties, std::string_view key) {
   const std::size_t dot = key.find('.');
   return dot == std::string_view::npos

@@ -111,8 +111,8 @@ PiecePlace find(const Piece& piece, const Lines& real, std::size_t from, bool me
   return place;
 }
 
-/// Returns the index of the first line at or after `at` that is equal, or equal except for its numbers; `real.size()`
-/// if there is none.
+/// Returns the index of the first line at or after `at` that equals `line`; if there is none, of the first that equals
+/// `line` except for its numbers; `real.size()` if there is none either.
 std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
   for (const bool measured : {false, true}) {
     for (std::size_t i = at; i < real.size(); ++i) {

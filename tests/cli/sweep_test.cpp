@@ -217,7 +217,7 @@ TEST_F(SweepTest, AMistakeWritesNothing) {
 TEST_F(SweepTest, AFolderOfAnotherSweepIsNotChangedUnlessForced) {
   ASSERT_EQ(sweep(small_sweep).code, 0);
   const std::string before = written("results.csv");
-  EXPECT_EQ(sweep(small_sweep).code, 0);  // An equal sweep is accepted.
+  EXPECT_EQ(sweep(small_sweep).code, 0);  // An identical sweep is accepted.
   const Outcome other = sweep(small_sweep, "--seq 4K");
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),

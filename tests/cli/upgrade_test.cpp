@@ -191,7 +191,7 @@ TEST_F(Upgrade, ResumingUnderAnotherModelVersionIsRefusedWithTheRemedy) {
     std::string sweep;
     std::string folder;
     std::string store;
-    int code;  // This is the exit code for a store that is resumed or replaced.
+    int code;  // Exit code for a store that is resumed or replaced.
   };
   for (const Case& test :
        {Case{"sweeps/layers.yaml", "layers", "layers/results.sqlite", infeasible_rows},
@@ -321,7 +321,7 @@ TEST_F(Upgrade, RowsOfSchedulesHaveTheListedDigest) {
   }
 }
 
-// A later build may generate more schedules; those in this list have equal digests.
+// A later build may generate more schedules; the listed ones keep their digests.
 TEST_F(Upgrade, GeneratedSchedulesKeepTheirDigests) {
   const std::vector<std::string> written = unix_lines_of(contents_of("schedules/generated.csv"));
   ASSERT_EQ(written.size(), 526U);

@@ -296,7 +296,7 @@ TEST_F(FirstRunByFakes, TheGpuChoosesTheHardwareFile) {
   EXPECT_EQ(hardware_of("NVIDIA T4"),
             "first_run: unknown GPU 'NVIDIA T4'; name the hardware file to start from, as in "
             "FIRST_RUN_HARDWARE=h100-sxm\n");
-  EXPECT_EQ(hardware_of("NVIDIA H200 MIG 1g.18gb"),  // an eighth of the GPU whose file has the name
+  EXPECT_EQ(hardware_of("NVIDIA H200 MIG 1g.18gb"),  // an eighth of an H200
             "first_run: unknown GPU 'NVIDIA H200 MIG 1g.18gb'; name the hardware file to start from, as in "
             "FIRST_RUN_HARDWARE=h100-sxm\n");
 }
