@@ -111,8 +111,8 @@ TEST(KnownAnswers, ZeroThreeGainsFromEveryFasterNetwork) {
   }
 }
 
-// On this machine one fused kernel takes longer than CommFuse's schedule, because it moves no data during its attention
-// core.
+// On this machine one fused kernel takes longer than CommFuse's schedule, because the kernel moves no data during its
+// attention core.
 TEST(KnownAnswers, TheBoundOfAttentionIsBelowEverySchedule) {
   const std::string command =
       "--model qwen2.5-72b --hardware tpu-v5p --scope attention --ranks 8 --batch 4 --seq 16K --interference none "

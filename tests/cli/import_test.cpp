@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the files which commfuse-sim import writes can be run.
+// Tests the refusals of commfuse-sim import, and that the files that it writes can be run.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -187,7 +187,7 @@ TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
   const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].at("scope"), "file");
-  // QKV has 10K columns in this model: equal work under another name.
+  // QKV has 10K columns in this model: identical work under a different name.
   const json qkv = rows_of("--schedule doubling --seq 2K");
   EXPECT_EQ(rows[0].at("makespan_us"), qkv[0].at("makespan_us"));
   EXPECT_EQ(rows[0].at("mfu"), qkv[0].at("mfu"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate bench and calibrate as a person uses them: refusals before anything is measured.
+// Tests commfuse-validate bench, links and calibrate as a person uses them: refusals before anything is measured, and
+// their records.
 #include <gtest/gtest.h>
 
 #include <fstream>

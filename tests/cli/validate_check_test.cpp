@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests commfuse-validate as a person uses it: its output, its refusals, its exit codes.
+// Tests commfuse-validate check as a person uses it: its output, its refusals, its exit codes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

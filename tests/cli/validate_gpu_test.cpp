@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that, without a GPU, every command that needs a GPU reports this in one sentence and exits with 69.
+// Tests that, without a GPU, every command that needs a GPU reports this in one sentence and exits with 69. Also tests
+// first_run.sh with fake programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

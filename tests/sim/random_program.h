@@ -137,7 +137,7 @@ class RandomProgram {
     return protocols[static_cast<std::size_t>(below(random_, std::ssize(protocols)))];
   }
 
-  /// Adds an op that both gives and takes a credit, or two ops of which one gives it and the other takes it.
+  /// Adds an op that both gives and takes a credit, or an op that gives a credit and an op that takes it.
   void add_credit() {
     const int along = axis();
     CreditSpec credit{.lane = lane(),

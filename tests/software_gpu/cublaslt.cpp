@@ -80,7 +80,7 @@ bool take(Value& to, const void* from, std::size_t size) {
 
 std::int64_t bytes_of(std::int32_t type) { return type == CUDA_R_32F ? 4 : 2; }
 
-/// A GEMM from its description and layouts; `fits` is true if they match each other.
+/// A GEMM from its description and layouts; `fits` is true if description and layouts match.
 struct Gemm {
   Description description;
   Layout a, b, d;

@@ -80,7 +80,7 @@ cudaError_t enqueue(cudaStream_t stream, Work work);
 bool is_captured(cudaStream_t stream);
 /// Returns the stream's device; -1: not a stream.
 int device_of(cudaStream_t stream);
-/// True if the number is that of a visible device.
+/// True if `device` is the number of a visible device.
 bool is_device(int device);
 int current_device();
 std::string uuid_of(int device);

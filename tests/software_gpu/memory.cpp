@@ -38,7 +38,7 @@ struct MemoryBlock {
   Ledger* ledger = nullptr;  // ledger of the memory that processes share
   bool opened = false;       // the memory belongs to another process
 
-  /// True if its owner has freed it, or if this process has closed it.
+  /// True if the owner has freed the block, or if this process has closed it.
   [[nodiscard]] bool is_gone() const { return freed || (ledger != nullptr && ledger->freed != 0); }
 };
 

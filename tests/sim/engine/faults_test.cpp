@@ -36,7 +36,7 @@ Fluid wide_fluid(const Program& program, Costs costs) {
   return {.costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
 }
 
-/// Runs a program with faults, with and without fluid links; both timelines must be equal.
+/// Runs a program with faults, with and without shared links; both timelines must be identical.
 struct Faulty {
   std::shared_ptr<const Program> program;
   Recorder recorder{Recorder::Keep::timeline};

@@ -117,7 +117,7 @@ TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
   expect_all_near(simultaneous_times(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
 }
 
-// Interference at run time is never worse than interference that is assumed wherever it is possible.
+// Dynamic interference slows a schedule no more than static interference, which assumes every possible overlap.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const auto program =

@@ -140,7 +140,7 @@ TEST_F(CapacityTest, AMeasuredStepCorrectsNoStepBelowTheDensePeak) {
 }
 
 TEST_F(CapacityTest, NoRunWithinLimitsBeatsTheAnswerInDaysAndCost) {
-  // Four L40S need more techniques to save memory than eight, so they are slower and cost more.
+  // A run on four L40S needs more techniques to save memory than a run on eight, so it is slower and costs more.
   const CapacityPlan result = plan("deadline: 365 days",
                                    "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
                                    "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "

@@ -58,7 +58,7 @@ TEST(Uncertainty, PropagatesTheErrorOfAParameter) {
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
 }
 
-/// Returns the same parameters, each marked as possibly affecting every price.
+/// Returns the parameters in `raised`, each marked as possibly affecting every price.
 std::shared_ptr<const std::vector<RaisedMachine>> affecting_anything(const std::vector<RaisedMachine>& raised) {
   auto result = std::make_shared<std::vector<RaisedMachine>>(raised);
   for (RaisedMachine& parameter : *result) {

@@ -367,7 +367,7 @@ TEST(ImplementationResiduals, ElsewhereIntervalsCoverTheirShareOfSources) {
   }
   times.push_back({.thread = "near", .log_ratio = 3.0});
   EXPECT_DOUBLE_EQ(residual_elsewhere(times), std::exp(0.5) - 1.0);
-  // Errors of parameters explain part of an error: the square root of 0.5^2 - 0.3^2 is left, which is equal to 0.4.
+  // Errors of parameters explain part of an error: sqrt(0.5^2 - 0.3^2) = 0.4 is left.
   times[4].stated_error = 0.3;
   EXPECT_NEAR(residual_elsewhere(times), std::exp(0.4) - 1.0, 1e-12);
   // With three sources, 0.6827 x 4 = 2.7 must lie inside, so the largest error determines the residual.

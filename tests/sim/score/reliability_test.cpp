@@ -139,7 +139,8 @@ TEST(Pairs, SlicesAndTheWholeAreJudgedByTheRuleOfVerdicts) {
   EXPECT_FALSE(score.judged[0].pairs[0].came_true);
 }
 
-// The weight fits into the L2 of an L40S, so copies of it change prices; the doubts are about these prices.
+// The weight fits into the L2 of an L40S, so the number of its copies changes prices; the doubts are about the changed
+// prices.
 TEST(Pairs, WarmWeightsAreWarmOnRaisedMachinesToo) {
   const Machine l40s = load_machine("l40s-pcie");
   const GemmSize whole{.m = 1024, .n = 2048, .k = 2048, .weight_copies = 5};

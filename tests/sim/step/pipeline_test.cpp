@@ -129,7 +129,7 @@ TEST(Pipeline, ZbH1OfTwoStagesAndTwoMicroBatchesByHand) {
   EXPECT_EQ(stages[1].last_backward[0].end, Duration(71us));
 }
 
-/// Returns the end of kernels that run one after the other.
+/// Returns the state of a stream after kernels that run one after another.
 StreamState simulated(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
   for (const auto& [issue, time] : kernels) {
     state.host += issue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests training steps: their parts, the effects of parallelism, and the iterations that Korthikanti et al. 2022
-// published.
+// Tests training steps and inference: their parts, the effects of parallelism, and the iterations that Korthikanti et
+// al. 2022 published.
 #include "sim/step/step.h"
 
 #include <gtest/gtest.h>
@@ -894,7 +894,7 @@ TEST_F(StepTest, HybridDecodesWithAStateInsteadOfKeys) {
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 
-// Eight ranks copy four kv heads, whether all layers have them or each layer has its own number.
+// Eight ranks copy four kv heads, whether the model states one number of kv heads or a number for each layer.
 TEST_F(StepTest, InferenceCopiesTheKvHeadsOfEveryLayer) {
   Transformer common = small;
   common.kv_heads = 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that every SQL query of a user ends.
+// Tests that every SQL query of a user ends, and that a value of excessive length is not called a fault of the disk.
 #include "sim/sweep/database.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
 
-/// Runs a statement to its end and returns its failure; nothing if it has none.
+/// Runs a statement to its end and returns its failure; nothing if the statement succeeds.
 std::optional<DatabaseError::Kind> failure_of(const Database& database, std::string_view sql) {
   try {
     Statement(database, sql).finish();

@@ -24,8 +24,8 @@ constexpr int too_many = 300;
 constexpr rlim_t spare_bytes = rlim_t{256} << 20U;  // a few tens of stacks of 8 MiB
 constexpr int code_of_refusal = 7;
 
-/// Runs `work` with `spare_bytes` bytes of additional address space. Exits with `code_of_refusal` if it throws a
-/// runtime_error, whose text it prints on stderr.
+/// Runs `work` with `spare_bytes` bytes of additional address space. Exits with `code_of_refusal` if `work`
+/// throws a runtime_error, and prints the error's text on stderr.
 template <class Work>
 [[noreturn]] void exit_after(const Work& work) {
   rlim_t pages = 0;

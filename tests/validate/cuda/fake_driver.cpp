@@ -91,8 +91,8 @@ void move_parts(const MoveCall& call) {
 }
 
 /// Returns the result of member `to`. A ring adds one contribution per hop, starting at the rank after the receiver,
-/// and every hop stores the partial sum in the dtype of the wire. An all-reduce sums once and gives all members equal
-/// bits.
+/// and every hop stores the partial sum in the dtype of the wire. An all-reduce sums once and gives all members
+/// identical bits.
 Matrix<float> summed_by_hops(CollectiveKind kind, DType wire, const std::vector<Matrix<float>>& inputs,
                              std::size_t to) {
   if (!adds(kind)) {

@@ -288,7 +288,7 @@ class FakeNetwork final : public Network {
   void abort() override {}
 
  private:
-  /// Issues an op. Unless the communicators block, NCCL issues it from another thread, so it has no label.
+  /// Issues an op. Unless the communicators block, NCCL issues the op from another thread, so the op has no label.
   void issue_labelled(StreamId stream, FakeOp op);
 
   FakeCluster& cluster_;

@@ -121,8 +121,8 @@ TEST_F(CudaKernels, AnAddAfterAWireRoundsEveryTermFirst) {
   EXPECT_EQ(get(call.out), sum(terms));
 }
 
-// There is a kernel for every combination of the dtypes of inputs, output and wire; if the inputs have different
-// dtypes, it reads the dtype of each.
+// Every combination of input, output and wire dtypes has a kernel; if the inputs differ in dtype, the kernel reads the
+// dtype of each.
 TEST_F(CudaKernels, AnAddHasTheReferencesBitsInAllDtypes) {
   std::uint64_t seed = 300;
   for (unsigned variant = 0; variant < 81; ++variant) {

@@ -11,7 +11,7 @@
 namespace commfuse::validate {
 namespace {
 
-/// Returns equal versions of header and library.
+/// Returns the same version for header and library.
 NcclVersions same_versions(int major, int minor, int patch) {
   return {nccl_code(major, minor, patch), nccl_code(major, minor, patch)};
 }
@@ -59,7 +59,7 @@ TEST(NcclFeatures, WindowsAreRegisteredOnRequest) {
   EXPECT_FALSE(registers_windows({.registered = true}, same_versions(2, 30, 7)));
   EXPECT_TRUE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 28, 3)));
   EXPECT_FALSE(registers_windows({.cta_policy = 2, .registered = true}, same_versions(2, 27, 5)));
-  EXPECT_TRUE(registers_windows({.cta_policy = 2}, same_versions(2, 28, 3)));  // NCCL ignores the policy without them
+  EXPECT_TRUE(registers_windows({.cta_policy = 2}, same_versions(2, 28, 3)));  // NCCL needs windows for the policy
   EXPECT_FALSE(registers_windows({.cta_policy = 2}, same_versions(2, 27, 5)));
   EXPECT_FALSE(registers_windows({.cta_policy = 1}, same_versions(2, 30, 7)));
   EXPECT_TRUE(registers_windows({.puts = true}, same_versions(2, 29, 2)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests partitions of a device with 132 multiprocessors that it assigns in groups of eight.
+// Tests partitions of a device that has 132 multiprocessors and assigns them in groups of eight.
 #include "validate/cuda/module/partition_pool.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests executors with one device per rank, and copies and flags in each other's memory: they compute equal bits in
-// every order that the streams of all ranks allow, and different bits as soon as one kind of wait is missing.
+// Tests executors with one device per rank, and copies and flags in each other's memory: they compute identical bits
+// in every order that the streams of all ranks allow, and different bits as soon as one kind of wait is missing.
 #include "validate/cuda/peer_executor.h"
 
 #include <gtest/gtest.h>

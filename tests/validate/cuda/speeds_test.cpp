@@ -64,8 +64,8 @@ bool same_bits(const std::vector<Matrix<float>>& left, const std::vector<Matrix<
 
 /// Runs a schedule `times` times, each time at different speeds, on integers, whose sums have the same bits in every
 /// order. Returns the names of the runs whose memory differs from the interpreter's. A run that hangs throws an
-/// exception. Because the order of sums does not matter, GEMMs use the library's kernels (SumOrder::blocked), which take a third
-/// of the processor time of kernels that sum in ascending order.
+/// exception. Because the order of sums does not matter, GEMMs use the library's kernels (SumOrder::blocked), which
+/// take a third of the processor time of kernels that sum in ascending order.
 std::vector<std::string> wrong_runs(Executor& executor, int times) {
   const Program& program = executor.program();
   const std::vector<Matrix<float>> inputs = integer_data(program, executor.sizes(), 1).inputs;

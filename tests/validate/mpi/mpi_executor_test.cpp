@@ -230,7 +230,7 @@ TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
 }
 
-/// Returns what the leader of two processes throws while it gathers and the other process sends it a note and waits.
+/// Returns what the leader of two processes throws while it gathers, after the other process has sent it a note.
 std::string thrown_at(const Note& note) {
   const auto thrown = on_processes(2, [&](World& world) {
     Crew crew(world, long_patience);

@@ -211,7 +211,8 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
   const Verdict verdict = verify(shared(program), checked_sizes(program)[1], {});
   EXPECT_FALSE(verdict.integers.ok());
   EXPECT_FALSE(verdict.bound.ok());
-  // A rank only receives its own shard and that of the rank two ahead, so one row block of four is right.
+  // A rank receives only its own shard and that of the rank two ahead, in wrong places, so only the rank's own row
+  // block, one of four, is right.
   EXPECT_EQ(verdict.bound.elements, 4 * 32 * 6);
   EXPECT_GT(verdict.bound.wrong, verdict.bound.elements * 7 / 10);
   EXPECT_LE(verdict.bound.wrong, verdict.bound.elements * 3 / 4);
