@@ -260,7 +260,7 @@ inline bool runs_to_completion(const Program& program) {
   return matching.problems.empty() && findings.empty();
 }
 
-/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 4 lanes and seldom more than 20 ops: exchanges with
+/// Returns a program on 1 to 8 ranks on one axis or two, with 1 to 5 lanes and seldom more than 20 ops: exchanges with
 /// any shift and protocol (predicates may omit either half), credits, collectives, compute ops and waits. match() finds
 /// no problem and nothing deadlocks. About half of the programs are uniform.
 inline Program random_program(std::mt19937_64& random) {

@@ -224,7 +224,7 @@ std::int64_t now_ns() {
       .count();
 }
 
-/// A block whose threads have begun.
+/// A block that has begun.
 class ThreadBlock {
  public:
   ThreadBlock(const char* name, const KernelShape& shape, uint3 index, Shuffle& shuffle, FiberPool& pool)

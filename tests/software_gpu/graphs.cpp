@@ -31,7 +31,7 @@ cudaError_t invalidate(Capture& capture, cudaError_t why) {
   return why;
 }
 
-/// Returns these nodes and all nodes for which they wait.
+/// Returns for each node whether it is in `last` or a node in `last` waits for it, directly or indirectly.
 std::vector<bool> ancestors_of(const std::vector<Node>& nodes, const std::vector<std::size_t>& last) {
   std::vector<bool> reached(nodes.size());
   std::vector<std::size_t> next = last;

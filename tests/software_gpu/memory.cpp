@@ -67,8 +67,8 @@ class Memory {
     return begin;
   }
 
-  /// Ends the sharing of a block while the lock is not held, because handles are issued under a separate lock that must
-  /// be taken first.
+  /// Frees a block; returns false if there is none at this address. Ends the block's sharing while `mutex_` is not
+  /// held, because handles are issued under a separate lock that must be taken first.
   bool release(void* at, bool of_device) {
     Ledger* ledger = nullptr;
     {
@@ -197,7 +197,7 @@ class Memory {
   std::mutex mutex_;
   std::map<std::uintptr_t, MemoryBlock> blocks_;
   std::map<int, std::uintptr_t> used_;
-  std::uintptr_t start_ = 0;  // start of the last block that find() returned
+  std::uintptr_t start_ = 0;  // start of the last block that find() examined
 };
 
 Memory& memory() {

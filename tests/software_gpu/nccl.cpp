@@ -3,7 +3,8 @@
 // function that this version lacks ends the process. Another thread issues groups of non-blocking communicators. A
 // communicator ends, even when it is aborted, only after all graphs that hold its operations. The first message between
 // two ranks connects them, which needs both ranks and an idle device. Operations of a communicator run in the order of
-// issue; before 2.26, or without NCCL_LAUNCH_ORDER_IMPLICIT=1, so do those of all communicators of a device.
+// issue. Before 2.26, without NCCL_LAUNCH_ORDER_IMPLICIT=1, and in graphs from 2.30 on, so do the operations of all
+// communicators of a device.
 #include <nccl.h>
 
 #include <fmt/format.h>
@@ -175,7 +176,8 @@ ncclResult_t split(ncclComm& parent, ncclComm& child, Member mine, std::uint64_t
   return ncclSuccess;
 }
 
-/// A communicator's first message to or from a peer needs the peer's host and memory; so does its first collective.
+/// Connects a communicator before its first message to or from a peer, which needs the peer's host and memory, and
+/// before its first collective, which needs those of all members.
 ncclResult_t connect(ncclComm& comm, const std::vector<Operation>& operations) {
   std::vector<std::pair<int, bool>> missing;
   bool needs_rings = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects ranks of the double of NCCL, as threads or processes of one machine: a local socket between any two ranks,
-// found by the unique id.
+// Connects ranks of the double of NCCL, which are threads or processes of one machine, by a local socket between any
+// two ranks. The unique id is a part of the sockets' names.
 #pragma once
 
 #include <atomic>

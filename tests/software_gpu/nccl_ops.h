@@ -75,17 +75,17 @@ struct Operation {
 };
 
 std::size_t size_of(ncclDataType_t type);
-/// Runs one collective, or several messages of one communicator together. Every member calls this concurrently,
-/// in the order in which it issued the operations. Ends the process with an error if two ranks disagree about sizes or
+/// Runs one collective, or several messages of one communicator together. Every member must call this concurrently, in
+/// the order in which it issued the operations. Ends the process with an error if two ranks disagree about sizes or
 /// kinds.
 void run_operations(ncclComm& comm, const std::vector<Operation>& operations);
 
-/// Writes into another rank's window, regardless of what that rank does, and raises its signal. With no bytes it only
-/// raises the signal.
+/// Writes into another rank's window, regardless of what that rank does, and raises a signal for that rank. With no
+/// bytes it only raises the signal.
 void put(ncclComm& comm, int peer, std::uint64_t window, std::size_t offset, const void* from, std::size_t bytes);
 /// Applies a put() on the receiving rank. The caller must hold the mutex of the communicators.
 void take_put(ncclComm& comm, int member, const Bytes& bytes);
-/// Waits until a rank has raised this many signals. Returns early once the communicator is aborted.
+/// Waits until `peer` has raised `count` signals in total. Returns early once the communicator is aborted.
 void wait_for_signals(ncclComm& comm, int peer, std::uint64_t count);
 
 Bytes exchange(ncclComm& comm, int to, int from, Purpose purpose, const Bytes& bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, each with its own thread and a speed from the seed, and their dependencies.
+// Streams, each with its own thread and with random delays from the seed, and their dependencies.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -44,7 +44,7 @@ class Registry {
   std::set<Handle> handles_;
 };
 
-// The registry is never destroyed, because threads of streams may outlive main().
+// The registries are never destroyed, because threads of streams may outlive main().
 Registry<cudaStream_t>& streams() {
   static auto& streams_registry = *new Registry<cudaStream_t>;
   return streams_registry;

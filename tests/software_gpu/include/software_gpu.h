@@ -47,7 +47,7 @@ std::int64_t device_time();
 void sleep_until(std::int64_t time);
 /// Returns the dynamic shared memory of the running block, aligned to 16 bytes.
 void* dynamic_shared_memory();
-/// Exchanges bits with the lane whose number differs by `mask`; all lanes of the warp must call it.
+/// Exchanges bits with the lane whose number differs in the bits of `mask`; all lanes of the warp must call it.
 std::uint64_t exchange_in_warp(std::uint64_t bits, int mask);
 
 struct KernelShape {

@@ -351,7 +351,7 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
   return StreamId{static_cast<std::int32_t>(streams_.size() - 1)};
 }
 
-/// Reserves groups of eight, which is the granularity of an H100.
+/// Reserves whole groups of eight multiprocessors, the granularity of an H100.
 Partition FakeDriver::make_partition(int multiprocessors) {
   if (!sets_apart_) {
     return Driver::make_partition(multiprocessors);  // a driver before 12.4 does this

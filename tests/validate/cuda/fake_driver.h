@@ -73,7 +73,7 @@ class FakeCluster {
   [[nodiscard]] bool finish(const FakeDriver& device, Duration patience);
   /// Returns the members of a rank's communicator: all ranks that named the same colour at the same split.
   [[nodiscard]] std::vector<std::size_t> members(std::size_t communicator, std::size_t rank);
-  /// Returns once `ranks` ranks have named a colour at this split.
+  /// Names a rank's colour at a split; returns once `ranks` ranks have named a colour at this split.
   void name_color(std::size_t split, std::size_t rank, int color, int ranks);
 
  private:
