@@ -24,7 +24,7 @@ inline const std::string mpirun_environment =
     "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
-/// Returns "mpirun [...] -np 4 ", to put before a command.
+/// Returns "VARIABLES mpirun FLAGS -np 4 ", to put before a command.
 inline std::string mpirun(int processes, const std::string& flags = "") {
   return mpirun_environment + "mpirun " + flags + " -np " + std::to_string(processes) + " ";
 }

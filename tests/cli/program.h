@@ -24,7 +24,7 @@ struct Outcome {
 /// The folder of the project.
 inline const std::filesystem::path project_folder = COMMFUSE_SOURCE_DIR;
 
-/// Returns whether golden files should be renewed: COMMFUSE_RENEW_GOLDEN is set.
+/// Returns whether golden files should be renewed, which COMMFUSE_RENEW_GOLDEN requests.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
 /// Runs `command` through the shell: "commfuse-sim run --seq 8K". The programs come from this build or, if it is set,

@@ -135,7 +135,7 @@ std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t
 }
 
 /// Returns the lines of `real` that replace a piece with changed numbers: from its first line to its last, or to the
-/// end of its paragraph if a blank line follows.
+/// end of its paragraphs if a blank line follows.
 std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
   const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), real, from);
   if (first >= real.size()) {

@@ -34,7 +34,7 @@ struct ShardCosts {
   Duration add{};       // Two operands are read and one is written.
 };
 
-/// Returns the program on a flat ring, or on nested rings if the options request them.
+/// Returns CommFuse's program for one site, on a flat ring, or on nested rings if the options request them.
 inline Program one_site_of(SiteKind kind, std::int32_t ranks, const StrategyOptions& options) {
   const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
   return generate(operation, ranks, commfuse_strategy, options);

@@ -43,9 +43,9 @@ TEST(FoldedEngine, TheFirstRanksRepresentAllWhereCostsRepeat) {
   }
 }
 
-/// Random wires of identical nodes with `ranks_per_node` ranks. A transfer crosses links of the sender's node, of the
-/// receiver's node and of the node after the sender's, and links of all nodes together. All transfers over a link have
-/// the same cap.
+/// Random wires of identical nodes with `ranks_per_node` ranks. A transfer may cross links of the sender's node, of
+/// the receiver's node and of the node after the sender's, and links of all nodes together. All transfers over a link
+/// have the same cap.
 class RandomWires {
  public:
   RandomWires(std::mt19937_64& random, const Program& program, Rank ranks_per_node)

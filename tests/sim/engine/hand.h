@@ -15,7 +15,7 @@ namespace commfuse::test {
 using Span = std::pair<std::int64_t, std::int64_t>;
 inline constexpr std::int64_t us = 1'000'000;
 
-/// One buffer with four slots per rank.
+/// Builds a program over one buffer with four slots per rank.
 struct Hand {
   explicit Hand(std::int32_t ranks, std::string axis = "tp")
       : builder("by hand", Mesh{{{std::move(axis), ranks}}}),

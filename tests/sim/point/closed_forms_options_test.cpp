@@ -30,8 +30,8 @@ Duration scattered(std::int32_t ranks, const StrategyOptions& options, Duration 
       .makespan();
 }
 
-/// Returns how many shards each GEMM multiplies, except the rank's own: first (N - 1) mod g if that is not 0, then g
-/// each time.
+/// Returns how many shards each GEMM multiplies, except the GEMM of the rank's own shard: first (N - 1) mod g if that
+/// is not 0, then g each time.
 std::vector<std::int32_t> groups_of(std::int32_t ranks, std::int32_t g) {
   std::vector<std::int32_t> sizes;
   for (std::int32_t remaining = ranks - 1; remaining > 0; remaining -= sizes.back()) {

@@ -167,7 +167,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
   const CheckedOperation& gemm_rs = operation_named("gemm_rs");
   const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 4, 1}));
   ASSERT_TRUE(has_collective_sums(*program));
-  // The double rounds to bf16 at every hop, as NCCL does; compared with the interpreter's bits it looks wrong.
+  // The double rounds to bf16 at every hop, as NCCL does; compared with the interpreter's bits, its sums look wrong.
   const Verdict by_bits = verified(program, {.orders = 2}, LaunchMode::stream);
   EXPECT_GT(by_bits.same_order->wrong, 0);
   EXPECT_TRUE(by_bits.integers.ok());

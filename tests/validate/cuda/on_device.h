@@ -100,7 +100,7 @@ class OnDevice : public testing::Test {
     return values;
   }
 
-  /// True if the padding still has the bytes from new_panel().
+  /// True if the padding after each row still has the bytes from new_panel().
   bool is_padding_untouched(const Panel& panel) {
     const std::int64_t padding = panel.stride - panel.columns;
     std::vector<std::byte> bytes(static_cast<std::size_t>(padding * bytes_of(panel.dtype)));

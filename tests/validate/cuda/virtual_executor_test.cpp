@@ -29,7 +29,7 @@ using test::operation_named;
 using test::points_of;
 using test::shared;
 
-/// Makes executors on the first device of a cluster.
+/// Returns a function that makes executors on this device.
 MakeExecutor executor_on(Device& device, VirtualOptions options = {}) {
   return [&device, options](Lowered lowered, Sizes sizes) {
     return std::make_unique<VirtualExecutor>(std::move(lowered), std::move(sizes), device, options);

@@ -51,7 +51,8 @@ class ThreadsWorld final : public World {
   int process_;
 };
 
-/// Calls `work` on `count` processes simultaneously. Returns the message of the exception that each of them threw.
+/// Calls `work` on `count` processes simultaneously. Returns for each process the message of the exception that it
+/// threw; empty if it threw none.
 inline std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
   Mail mail(count);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

@@ -46,7 +46,7 @@ inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std:
   return points;
 }
 
-/// Returns the points in all schedules that are proved.
+/// Returns every strategy on one operation, in all schedules that are proved on `ranks` ranks.
 inline std::vector<CheckPoint> all_points_of(const CheckedOperation& operation, std::int32_t ranks) {
   std::vector<CheckPoint> points;
   for (const Strategy& strategy : strategies()) {

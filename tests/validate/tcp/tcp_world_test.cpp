@@ -25,7 +25,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Calls `work` on `count` processes, which are threads; returns the message of the exception that each of them threw.
+/// Calls `work` on `count` processes, which are threads; returns for each process the message of the exception that it
+/// threw; empty if it threw none.
 std::vector<std::string> on_tcp_processes(int count, const std::function<void(World&)>& work) {
   const TcpDoor door(0);
   std::vector<std::string> thrown(static_cast<std::size_t>(count));
