@@ -31,8 +31,9 @@ inline bool is_unseen(const Machine& machine, bool held_out, Context& context) {
   return held_out || !context.doubts.is_fitted(machine, context.file_name);
 }
 
-/// Checks the interval of a row that no fit has seen and, with `context.residuals`, collects the row for the residual
-/// of its fit. `price_us(machine)` returns the price of the op on another machine.
+/// Checks the interval of a row that no fit has seen. With `context.residuals`, also collects a row of a fitted table
+/// for the residual of the fit. Skips times above longest_checked_us. `price_us(machine)` returns the price of the op
+/// on another machine.
 template <class PriceUs>
 void check_interval(const Machine& machine, const CheckedOp& op, const Compared& time, Context& context, Tally& tally,
                     const PriceUs& price_us) {

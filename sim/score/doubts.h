@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uncertainty of the price of single ops, computed as `run --uncertainty` does for a whole schedule
+// Uncertainty of the price of single ops, computed as `run --uncertainty` computes it for a whole schedule
 // (sim/point/predict_uncertainty.cpp): every parameter is raised by its error, and the time of every shape by the
 // residual of the fit for its kind.
 #pragma once

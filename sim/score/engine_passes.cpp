@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of Triton-distributed's demo engine: whole passes, single blocks of a layer, and GEMMs with their
-// collective, all as the baseline runs them, with NCCL. The times are those of `run --scope prefill` and `run --scope
-// decode`, both with `--sequence-parallel off` (`attention_ms` and `mlp_ms`, divided by the layers, for single blocks),
-// and of `run --scope gate_up` and `run --scope down`.
+// collective, all as the PyTorch baseline runs them, with NCCL. The predictions are those of `run --scope prefill` and
+// `run --scope decode`, both with `--sequence-parallel off` (`attention_ms` and `mlp_ms`, divided by the layers, for
+// single blocks), and of `run --scope gate_up` and `run --scope down`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::int64_t number_in(std::string_view cell, std::string_view key) {
 enum class Work : std::uint8_t { pass, attention, mlp, gather_gemm, gemm_scatter };
 
 struct KnownCase {
-  std::string_view begin;  ///< The case's name begins with it.
+  std::string_view begin;  ///< Beginning of the case's name.
   Work work = Work::pass;
   bool decodes = false;
   std::string_view part;
@@ -65,8 +65,8 @@ const KnownCase* case_of(std::string_view name) {
   return match == known_cases.end() ? nullptr : match;
 }
 
-/// The source labels this row with 2,048 tokens, but its command and an earlier revision (ac02c72) have 4,096. Its time
-/// is 1.8 times that of mlp_gemm_ar, the other row with 2,048 tokens.
+/// The source labels this case with 2,048 tokens, but the command of the case and an earlier revision of the source
+/// (ac02c72) have 4,096. The case takes 1.8 times as long as mlp_gemm_ar, the other case with 2,048 tokens.
 constexpr std::string_view mislabelled = "mlp_ag_rs";
 
 /// Returns why a row is not predicted; empty if it is.

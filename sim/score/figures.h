@@ -22,7 +22,7 @@ struct Figure {
 
 /// Returns the figures of a value and its unit: (1.013, "x p50; 1.093 p90; 1.152 p99") yields p50 1.013, p90 1.093 and
 /// p99 1.152. A part may also end with its number, which is then a factor: "max/median p99 1.29". Returns nothing if
-/// the unit is neither "pct" nor "x", or if a part has no number.
+/// `value` is not between 0 and 1e6, if the unit is neither "pct" nor "x", or if a part has no number.
 std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit);
 
 /// A row that states an observation.
@@ -42,8 +42,8 @@ struct UnpredictedRows {
 /// Returns why no run predicts a row; nothing if no entry of the list matches it.
 std::optional<std::string_view> why_unpredicted(std::span<const UnpredictedRows> list, std::string_view what);
 
-/// Calls `score` with every row that the tally accepts. Skips rows that were written down from memory. `place` names
-/// the column with the machine of the observation.
+/// Calls `score` with every row that the tally accepts, except rows that were written down from memory, which are
+/// skipped. `place` names the column with the machine of the observation.
 void each_observation(const Table& table, std::string_view place, Tally& tally,
                       const std::function<void(Row& row, const Observed& observed)>& score);
 

@@ -44,8 +44,8 @@ using Samples = std::vector<const Sample*>;
 
 /// The rows that a fit may use.
 struct Readable {
-  std::set<std::string> without = {};                 ///< threads that it leaves out
-  std::optional<NcclGeneration> elsewhere_than = {};  ///< only rows of other generations
+  std::set<std::string> without = {};                 ///< threads whose rows the fit leaves out
+  std::optional<NcclGeneration> elsewhere_than = {};  ///< generation whose rows the fit leaves out
   [[nodiscard]] bool includes(const Sample& sample) const {
     return !without.contains(sample.thread) && sample.generation() != elsewhere_than;
   }
@@ -131,7 +131,7 @@ class ImplementationFit {
 
   [[nodiscard]] double log_ratio(const Sample& sample) { return log_ratio(sample, predict_best(point_of(sample))); }
 
-  /// Compares the sample with this fit's prediction. Requires that the fit did not use the sample's source.
+  /// Compares the sample with this fit's prediction. `sample` must come from a source that the fit did not use.
   [[nodiscard]] HeldOutTime held_out(const Sample& sample, bool is_elsewhere) {
     const Point point = point_of(sample);
     const Prediction best = predict_best(point);
@@ -142,8 +142,8 @@ class ImplementationFit {
             .stated_error = error_of(predictor_.uncertainty(point, best))};
   }
 
-  /// Fits the parameters. Without samples, they keep their priors. `family` has parameters of similar implementations,
-  /// from which these priors start.
+  /// Fits the parameters. Without samples, the parameters keep their priors. `family` has fitted parameters of similar
+  /// implementations, which replace the starting values of the priors.
   void fit(const Samples& samples, const Values& family) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {
@@ -186,7 +186,7 @@ class ImplementationFit {
     }
   }
 
-  /// Returns the parameters that the rows determine.
+  /// Returns the values of the parameters that the rows determine.
   [[nodiscard]] Values fitted_values() {
     Values values;
     for (const Knob& knob : knobs_) {
@@ -350,7 +350,7 @@ bool belongs_to_fit(const Implementation& implementation, const Implementation& 
   return &implementation == &measured || (implementation.stands_in && measured.strategy == implementation.strategy);
 }
 
-/// Fits every implementation to subsets of its rows; each subset once.
+/// Fits implementations to subsets of their rows, and each subset only once.
 class Fits {
  public:
   Fits(const KnownImplementations& known, std::span<const Sample> samples, Predictor& predictor)

@@ -10,9 +10,9 @@
 
 namespace commfuse::score {
 
-/// Returns the maps `costs` and `without` of every implementation that names parameters to fit and has rows. A comment
-/// with the number of rows and the errors precedes the maps. Skips tables of other kinds. Throws ConfigError as
-/// score_tables does, and if there is nothing to fit.
+/// Returns, as YAML, the maps `costs` and `without` of every implementation that names parameters to fit and has rows.
+/// A comment with the number of rows and the errors precedes the maps. Skips tables of other kinds. Throws ConfigError
+/// as score_tables does, and if there is nothing to fit.
 std::string implementation_costs_yaml(const std::vector<std::filesystem::path>& tables);
 
 }  // namespace commfuse::score

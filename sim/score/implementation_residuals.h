@@ -23,9 +23,9 @@ struct HeldOutTime {
 /// and one more source, which errs like the sources of all implementations.
 double residual_where_measured(std::size_t implementation, std::span<const HeldOutTime> times);
 
-/// Returns the residual on other generations. Split conformal prediction, with sources as draws: the smallest residual
-/// with which intervals of one standard error hold their share of the times of all implementations, rounded up as if
-/// one more source lay outside. Sources have equal weights.
+/// Returns the residual on other generations, by split conformal prediction with sources as draws: the smallest
+/// residual with which intervals of one standard error cover 68% of all implementations' times, rounded up as if one
+/// more source lay outside. Sources have equal weights.
 double residual_elsewhere(std::span<const HeldOutTime> times);
 
 }  // namespace commfuse::score

@@ -60,7 +60,7 @@ using PredictedSlowdown = std::function<double(const SlowdownSetting&)>;
 struct SlowdownRow {
   std::string_view begins;
   std::string_view hardware;
-  std::vector<std::string_view> machines;  ///< Names of the machines in tables.
+  std::vector<std::string_view> machines;  ///< Names of the row's machines, as tables write them.
   PredictedSlowdown predicted;
 };
 
@@ -158,7 +158,7 @@ class Slowdowns {
       tally_.skip(why_not(what, hardware));
       return;
     }
-    // After the unit, a row may explain in words how it was counted.
+    // After the unit, a row may explain in words how the value was counted.
     const std::optional<std::vector<Figure>> figures = figures_in(value, unit.substr(0, unit.find_first_of(" ,")));
     if (!figures) {
       tally_.fault(row, fmt::format("unit is {}; write pct or x", in_quotes(unit)));

@@ -16,7 +16,7 @@ struct Way {
 };
 
 /// Judges the pair by probability_shorter, which also determines the win_probability of every verdict. Skips pairs with
-/// equal predicted or equal measured times. Requires times above 0 that fit in a Duration.
+/// equal predicted or equal measured times. Requires predicted times above 0 that fit in a Duration.
 void judge(const Machine& machine, std::string_view ways, const Way& a, const Way& b, const ShapeKey& shape,
            Tally& tally);
 

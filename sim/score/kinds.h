@@ -42,8 +42,8 @@ const Kind* kind_of(const Table& table);
 /// Returns a message if two columns have the same name, since one of them would be ignored; otherwise an empty text.
 std::string repeated_column(const Table& table);
 
-/// Returns a message if the header is missing, or matches a kind except for one column; otherwise an empty text.
-/// Requires a table of no known kind.
+/// Returns a message if the header is missing, contains a number, or lacks exactly one of at least four columns of a
+/// kind; otherwise an empty text. Requires `table` to be of no known kind.
 std::string mistake_in_header(const Table& table);
 
 inline double makespan_us(const Prediction& prediction) {

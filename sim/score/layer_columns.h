@@ -32,8 +32,8 @@ struct LayerWidths {
 /// shard of the MLP's inner size.
 std::map<std::int64_t, LayerWidths> layer_widths_in(const Table& table);
 
-/// Returns the kernel that runs `op` on `rows` rows; its traffic counts every byte once. Returns nothing if the model
-/// lacks the op or no GEMM determines the width.
+/// Returns the kernel that runs `op` on `rows` rows; its traffic counts every byte once. Returns nothing if no kernel
+/// is known for `op` or no GEMM determines the width.
 std::optional<FrameworkKernelSize> framework_kernel_of(std::string_view op, std::int64_t rows,
                                                        const LayerWidths& widths, DType dtype);
 

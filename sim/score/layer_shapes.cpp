@@ -24,7 +24,7 @@ namespace {
 /// GEMMs of a framework whose library was not yet tuned for the accelerator: every started wave takes the time of a
 /// full wave, and k loops reach only a share of the rate that later libraries reach.
 struct EarlyLibrary {
-  std::string_view framework;  ///< Its name in the comments of tables.
+  std::string_view framework;  ///< The framework's name in the comments of tables.
   std::string_view machine;
   double loop_share = 1.0;
   std::int64_t fitted_n = 0;  ///< Only rows of this shape were fitted; they are not scored.
@@ -125,7 +125,7 @@ class Layers {
       Duration price{};
       try {
         price = estimate_gemm(accelerator, size, accelerator.sms).time;
-      } catch (const ConfigError& error) {  // it exceeds longest_op_seconds
+      } catch (const ConfigError& error) {  // the time exceeds longest_op_seconds
         return tally_.skip(error.what());
       }
       const Compared time{measured, to_microseconds(price), std::span(&part, 1)};

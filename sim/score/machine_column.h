@@ -43,9 +43,9 @@ class MachineColumn {
 /// Returns the machine that the comment `# hardware:` of a table names or, without that comment, the machine that the
 /// file name names.
 FoundMachine machine_of_table(const Table& table, const Context& context);
-/// Returns the machine whose `known_as` appears in the table's source comment; otherwise machine_of_table().
+/// Returns the machine that the comment `# source:` of a table names, otherwise machine_of_table().
 FoundMachine machine_of_source(const Table& table, const Context& context);
-/// `file_name` has no extension.
+/// `file_name` must have no extension.
 FoundMachine machine_of_table(const Table& table, std::string_view file_name, const KnownMachines& machines);
 
 /// Finds the machine of a row if a comment lists machines by number of GPUs: "ngpus=64: 8 nodes of H100; 72: one

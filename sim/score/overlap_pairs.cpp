@@ -85,7 +85,7 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   return at == std::string_view::npos ? std::nullopt : leading_number(text.substr(at + label.size()));
 }
 
-/// Reads ranks, experts and tokens of a row; `into.m` is the number of tokens.
+/// Reads the ranks and experts of a row and, from the column `config`, also m (tokens), n and k.
 void read_experts(Row& row, const OverlapColumns& columns, OverlapRow& into) {
   std::int64_t tensor = 1;
   BareExperts experts;
@@ -120,7 +120,7 @@ void read_experts(Row& row, const OverlapColumns& columns, OverlapRow& into) {
   into.experts = experts;
 }
 
-/// Reads the operator: whether the row has a reduce-scatter after the GEMM, or an all-reduce.
+/// Reads the operator: whether a reduce-scatter or an all-reduce follows the GEMM.
 void read_operator(Row& row, const OverlapColumns& columns, OverlapRow& into) {
   if (columns.layer.exists()) {
     const std::string_view layer = row.text(columns.layer);

@@ -40,7 +40,7 @@ struct OverlapColumns {
   };
   std::vector<Implemented> implemented;
   Column experts, topk, ep;        ///< Columns of a table of experts.
-  Column config, layer;            ///< Columns of the table that Flux publishes; no `config` without `layer`.
+  Column config, layer;            ///< Columns of Flux's own table; `config` is read only beside `layer`.
   std::int64_t width = 0;          ///< K and N of Flux's own table; 0: not stated.
   Column unscored_serial;          ///< Serial times that no schedule predicts.
   bool scatters = false;           ///< GEMM, then reduce-scatter; used if the table has no column `op`.
@@ -48,13 +48,13 @@ struct OverlapColumns {
   bool says_operator = false;      ///< The table or its file name states the operator.
   DType usual = DType::bf16;       ///< Used for rows without a dtype.
   int other_serials = 0;           ///< Number of additional columns of serial times, which are not read.
-  Launch launch = Launch::stream;  ///< By the table's comments: "eager" or "CUDA graph".
+  Launch launch = Launch::stream;  ///< Follows the table's comments: "eager", "CUDA graph".
 };
 
 /// Every implementation in configs/implementations.
 using KnownImplementations = std::vector<std::shared_ptr<const Implementation>>;
 
-/// `file_name` is the file name of the table, without extension.
+/// `file_name` must be the file name of the table without extension.
 OverlapColumns overlap_columns(const Table& table, std::string_view file_name, const KnownImplementations& known);
 
 /// Returns the source of a table, such as "bytedance/flux/issues/90" or "infinigence/FlashOverlap"; without a comment

@@ -90,7 +90,7 @@ class PairScorer {
     }
   }
 
-  /// Adds a remark on the times that are not scored although their rows are, with the reason.
+  /// Adds one remark per reason on times that are not scored although their rows are.
   void note_unscored() {
     for (const auto& [reason, times] : unscored_) {
       tally_.result().remarks.push_back(times == 1 ? fmt::format("1 time is not scored: {}.", reason)
@@ -121,8 +121,9 @@ class PairScorer {
             is_fitted ? thread_ : ""};
   }
 
-  /// Predicts the overlapped kernels of a row. A kernel that cannot run there is left out, so that the other times of
-  /// the row are scored, and its reason is added to `reasons`. Throws ConfigError if the row has no other time.
+  /// Predicts the overlapped kernels of a row. A kernel that cannot run at the point is left out, so that the other
+  /// times of the row are scored, and the reason is added to `reasons`. Throws ConfigError if the row has no other
+  /// time.
   [[nodiscard]] std::vector<Overlapped> overlapped_ways(const Point& point, const OverlapRow& parsed,
                                                         std::vector<std::string>& reasons) {
     std::vector<Overlapped> ways;
@@ -197,7 +198,7 @@ class PairScorer {
   KnownImplementations known_;
   OverlapColumns columns_;
   OverlapMachines machines_;
-  std::map<std::string, std::int64_t> unscored_;  // times of implementations that cannot run there, by reason
+  std::map<std::string, std::int64_t> unscored_;  // number of times that are not scored, by reason
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens
-// split in two halves, one of which communicates while the other computes (TokenWeave, arXiv 2505.11329). The times are
-// those of `run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave`.
+// split in two halves, one of which communicates while the other computes (TokenWeave, arXiv 2505.11329). The
+// predictions are those of `run --scope prefill --sequence-parallel off --as torch_multimem,tokenweave`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ class PassColumns {
     row_ranks_ = row.count(ranks_, max_gpus);
     row_tokens_ = row.count(tokens_);
   }
-  /// Requires a row that read() has read.
+  /// Requires `row` to be the row that read() read last.
   FoundPass pass_of(Row& row) {
     const Transformer* model = models_.of(row.text(model_));
     if (passes_ == nullptr) {

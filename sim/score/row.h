@@ -10,7 +10,8 @@
 
 namespace commfuse::score {
 
-/// Largest sizes of a GEMM, an attention or a message. They keep FLOPs and bytes in the range of the arithmetic.
+/// Largest extents of GEMMs and attention, bytes of messages and numbers of GPUs. They keep FLOPs and bytes in the
+/// range of the arithmetic.
 inline constexpr std::int64_t max_extent = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_bytes = std::int64_t{1} << 46;
 inline constexpr std::int64_t max_gpus = 32768;

@@ -23,7 +23,7 @@ struct SampledRuns {
   std::size_t runs = 1000;
 };
 
-/// Returns the time of every run in microseconds. Requires a price above 0 and a jitter.
+/// Returns the time of every run in microseconds. Requires `runs.price` above 0 and a non-null `runs.jitter`.
 std::vector<double> sampled_us(const SampledRuns& runs);
 
 /// Returns the quantile at `share` (0.5: the median), by linear interpolation. `values` may have any order but must not
@@ -36,8 +36,8 @@ double variation_of(const std::vector<double>& values);
 /// Returns |ln(a / b)| of the first and second value, of the third and fourth, and so on.
 std::vector<double> log_ratios(const std::vector<double>& values);
 
-/// Return, for each group of `group` consecutive values, the largest value divided by the median or by the smallest
-/// value.
+/// Both functions return, for each group of `group` consecutive values, the largest value divided by the median or by
+/// the smallest value.
 std::vector<double> largest_over_median(const std::vector<double>& values, std::size_t group);
 std::vector<double> largest_over_smallest(const std::vector<double>& values, std::size_t group);
 

@@ -66,8 +66,8 @@ struct DoubtfulMachine {
   std::shared_ptr<const std::vector<RaisedMachine>> raised;
 };
 
-/// Predicts the strategy of a row, with the fastest number of slices if `slices` is empty. Throws ConfigError for
-/// anything the model lacks.
+/// Predicts the strategy of a row with its fastest options; `slices` may fix the number of slices. Throws ConfigError
+/// for anything the model lacks.
 Prediction predicted(const Row& row, const Columns& columns, std::optional<std::int32_t> slices, const Point& point,
                      Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));

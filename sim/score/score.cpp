@@ -31,7 +31,8 @@ void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
   tables.insert(tables.end(), files.begin(), files.end());
 }
 
-/// Returns the source that the comments of a table name, otherwise the first source that its rows name.
+/// Returns the source that the comments of a table name, otherwise the first source that its rows name, with a note if
+/// other rows name other sources.
 std::string source_of(const Table& table) {
   if (const std::string_view source = table.comment("source"); !source.empty()) {
     return std::string(source);

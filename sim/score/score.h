@@ -17,7 +17,7 @@ struct ScoreOptions {
   bool held_out = false;   ///< Score only rows of groups that were held out of every fit.
   bool residuals = false;  ///< Also collect the rows that fits read.
   std::string kind;        ///< Score only tables of this kind; if empty, all tables.
-  /// Score only rows of these machines of one node, by name, and of clusters of them; if empty, of all machines.
+  /// Names of one-node machines: score only rows of these machines and of clusters of them; if empty, all rows.
   std::vector<std::string> hardware{};
 };
 
@@ -36,7 +36,7 @@ std::filesystem::path published_tables();
 std::vector<TableScore> score_tables(const std::vector<std::filesystem::path>& tables, const ScoreOptions& options,
                                      const std::function<void()>& finished = {});
 
-/// Scores a table from its text against these machines; `name` is its file name.
+/// Scores a table, given as text, against these machines; `name` is the table's file name.
 TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options, KnownMachines machines);
 
 }  // namespace commfuse::score

@@ -8,7 +8,7 @@
 //   why_not(columns, row, size, machine)  why the machine does not price the row; empty if it does
 //   part(size), interval_kind(size)       names under which the score counts the row's error, and its interval
 //   shape(size), key(size)     as in CheckedOp
-//   time(accelerator, size)
+//   time(accelerator, size)    the predicted time
 #pragma once
 
 #include <span>
@@ -69,8 +69,8 @@ void score_calls(const Table& table, Context& context, Tally& tally) {
   }
 }
 
-/// Returns the name of the part of the score that counts a row of decode attention with this many keys and this dtype
-/// of the KV cache.
+/// Returns the name of the part in which the score counts a row of decode attention with `keys` keys and a KV cache in
+/// dtype `cache`.
 inline std::string_view part_of_decoding(std::int64_t keys, DType cache) {
   const bool is_long = keys >= 1024;
   if (cache == DType::fp8) {

@@ -15,14 +15,14 @@ struct Sequences {
   std::int64_t tokens = 1;
 };
 
-/// A machine with the sites simulated on it. Points refer to the machine.
+/// A machine with the sites simulated on it. Points refer to the machine and must not outlive this object.
 class ServedMachine {
  public:
   explicit ServedMachine(const Machine& machine) : machine_(machine), sites_(structures_, machine_) {}
   ServedMachine(const ServedMachine&) = delete;
   ServedMachine& operator=(const ServedMachine&) = delete;
 
-  /// Returns a prefill of the sequences. The model must outlive it.
+  /// Returns a prefill of the sequences. `model` must outlive the returned point.
   [[nodiscard]] StepPoint prefill(const Transformer& model, std::int64_t ranks, const Sequences& sequences) const {
     StepPoint point{.model = &model, .machine = &machine_, .plan = {}, .framework = {}};
     point.plan.tensor = ranks;

@@ -139,7 +139,7 @@ namespace {
 
 constexpr double steepest_law = 10.0;
 
-/// Reads "balanced" as 0 and "power_law_1.2" as 1.2. Returns nothing for other loads.
+/// Reads "balanced" as 0 and "power_law_1.2" as 1.2. Returns nothing for other texts and for exponents above 10.
 std::optional<double> exponent_in(std::string_view loads) {
   constexpr std::string_view law = "power_law_";
   if (loads == "balanced") {

@@ -14,8 +14,8 @@
 
 namespace commfuse::score {
 
-/// Returns a score for P = 4 and for P = 8, if any GEMM was measured both ways. Only the first of repeated measurements
-/// counts.
+/// Returns a score for each of P = 4 and P = 8 for which a GEMM was measured both whole and sliced. Only the first of
+/// repeated measurements counts.
 std::vector<PenaltyScore> slicing_penalties(std::vector<TimedGemm> gemms);
 
 }  // namespace commfuse::score

@@ -47,7 +47,7 @@ StepScorer::Answer StepScorer::predict(const StepCase& step, const FoundMachine&
     require_possible(point);
     SiteTimes& sites = sites_.try_emplace(cluster.machine, structures_, *cluster.machine).first->second;
     answer.step = predict_step(point, sites);
-    point.communication_sigma = 0.0;  // the time of a single layer is a median, like its prices
+    point.communication_sigma = 0.0;  // the time of a single layer is a median, like the prices of its kernels
     LayerCost layer(point, sites);
     const LayerKind first = layer_runs(step.model).front().kind;
     answer.layer = {layer.forward(first).after({}, {}).device, layer.backward(first).after({}, {}).device};

@@ -39,7 +39,7 @@ class StepScorer {
   /// The prediction of a step, or the reason why there is none.
   struct Answer {
     std::optional<StepPrediction> step;
-    std::optional<std::pair<Duration, Duration>> layer;  ///< Forward and backward pass of the first layer.
+    std::optional<std::pair<Duration, Duration>> layer;  ///< Times of the first layer's forward and backward pass.
     std::string why_not;
     const Machine* machine = nullptr;
   };
@@ -52,7 +52,8 @@ class StepScorer {
   Jitter jitter_;
 };
 
-/// Maximum number of layers in a row, as in model files. Predictions with millions of layers would take hours.
+/// Maximum number of layers that a row may state, as in model files. Predictions with millions of layers would take
+/// hours.
 inline constexpr std::int64_t max_layers = 10'000;
 
 struct GptShape {

@@ -19,7 +19,7 @@ namespace commfuse::score {
 
 namespace {
 
-/// The only configuration that the rows name. It was recalled from memory, but agrees with MFU and throughput.
+/// The only configuration that is scored. It was recalled from memory, but agrees with MFU and throughput.
 constexpr std::string_view configuration = "64x H100, TP=8 x FSDP=8, seq 8192, bf16";
 constexpr std::int64_t ranks = 8;
 constexpr std::int64_t tokens = 8192;
@@ -38,7 +38,7 @@ StepCase case_of(const Framework& framework, const Transformer& model, std::int6
   return step;
 }
 
-/// Returns the model that a cell names, in torchtitan's words: "llama3_70b" is llama-3.1-70b, which has its shape.
+/// Returns the model that a cell names, in torchtitan's words: "llama3_70b" is llama-3.1-70b, which has the same shape.
 /// Returns null if there is no such file.
 const Transformer* model_of_torchtitan(std::string_view name, ModelColumn& models) {
   constexpr std::string_view family = "llama3_";
@@ -60,7 +60,7 @@ struct StepPair {
   std::optional<StepSeconds> without, with;
 };
 
-/// Compares the steps of complete pairs. Returns the largest error of a gain; nothing without a pair.
+/// Compares the steps of complete pairs. Returns the largest error of a gain; nothing without a complete pair.
 std::optional<double> compare_pairs(const std::map<std::pair<std::string, std::int64_t>, StepPair>& pairs,
                                     Tally& tally) {
   std::optional<double> largest_gain_error;

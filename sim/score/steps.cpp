@@ -33,7 +33,7 @@ Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_
               .seq = seq});
 }
 
-/// Adds a fault to a row that states another number of GPUs than its layout has.
+/// Adds a fault to a row that states a number of GPUs different from that of its layout.
 void require_layout_of(Row& row, std::string_view column, std::int64_t gpus, const TrainingPlan& plan) {
   if (gpus != plan.gpus()) {
     row.fault(fmt::format("{} is {}, but tensor {} x context {} x pipeline {} x data {} is {}", column, gpus,
@@ -41,14 +41,15 @@ void require_layout_of(Row& row, std::string_view column, std::int64_t gpus, con
   }
 }
 
-/// Adds a fault to a row whose cell, if there is one, states another number of GPUs than its layout has.
+/// Adds a fault to a row whose cell, if there is one, states a number of GPUs different from that of its layout.
 void require_stated_gpus(Row& row, const Column& stated, const TrainingPlan& plan) {
   if (row.has(stated)) {
     require_layout_of(row, stated.name, row.count(stated, max_gpus), plan);
   }
 }
 
-/// Returns the rank of every pair by one of its values, from 0. Equal values share the mean of their ranks.
+/// Returns the rank of every pair by its value on side `side`, counted from 0. Equal values share the mean of their
+/// ranks.
 std::vector<double> ranks_by(const std::vector<std::array<double, 2>>& pairs, std::size_t side) {
   std::vector<std::size_t> order(pairs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -142,7 +143,7 @@ struct GptColumns {
   }
 };
 
-/// Returns the key of the group of rows that share shape and layout. The batch is not part of the key.
+/// Returns the key of the group of rows that share shape and layout. The global batch is not part of the key.
 std::string group_of_step(const StepCase& step) {
   return fmt::format("training_step|{}|{}|{}|{}|{}|{}", step.model.hidden, step.model.layers, step.plan.tensor,
                      step.plan.data, step.plan.pipeline, step.plan.micro_batch);
@@ -164,9 +165,9 @@ double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
   return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
 }
 
-/// Chooses the settings that a table omits as its authors probably chose them: the fastest micro-batch size and number
-/// of chunks per stage that fit in a GPU's memory. Uses one sequence and one chunk if nothing fits, or if no choice
-/// divides the batch and the layers.
+/// Predicts the step with the settings that the table omits, as its authors probably chose them: the fastest
+/// micro-batch size and number of chunks per stage that fit in a GPU's memory. Uses one sequence and one chunk if
+/// nothing fits, or if no choice divides the batch and the layers.
 StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMachine& node, std::string_view prose) {
   constexpr std::array<std::int64_t, 4> micro_batches{1, 2, 4, 8};
   const std::int64_t layers_per_stage = step.model.layers / step.plan.pipeline;
@@ -195,13 +196,13 @@ StepScorer::Answer best_answer(StepScorer& scorer, StepCase step, const FoundMac
   return *best;
 }
 
-/// Evidence of a measured step that its plan fits into memory.
+/// Evidence, from a measured step, that its plan fits into memory.
 enum class MemoryFact : std::uint8_t {
-  fitted,  ///< It ran, with everything in the GPU's memory.
-  none     ///< It kept a part of its activations elsewhere, which no plan expresses.
+  fitted,  ///< The step ran with everything in the GPU's memory.
+  none     ///< The step kept a part of its activations elsewhere, which no plan expresses.
 };
 
-/// Scores a time of a row against a predicted step.
+/// Scores a time of a row against a predicted step. Returns whether the time was scored.
 bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
                 std::string_view part, MemoryFact fact = MemoryFact::fitted) {
   if (!answer.step) {
@@ -506,8 +507,8 @@ class Recipes {
   }
 
   [[nodiscard]] const Framework& framework() const { return framework_; }
-  /// Also returns true if the row names no format, because NVIDIA's pages that name none are of releases that had only
-  /// this format.
+  /// Returns true also for rows without a format, because NVIDIA's pages that name no format describe releases that had
+  /// only fp8.
   [[nodiscard]] bool is_fp8(const Row& row) const {
     const Column precision = table_.column("precision");
     const std::string_view text = precision.exists() ? row.text(precision) : "";
@@ -533,8 +534,8 @@ class Recipes {
     }
   }
 
-  /// Returns whether FSDP shards the weights. The cell has the number of ranks that share them, or two such numbers, of
-  /// which the first counts; 0, n/a and an empty cell mean no FSDP.
+  /// Returns whether FSDP shards the weights. The cell has the number of ranks that share the weights, or two numbers,
+  /// of which the first counts; 0, n/a and an empty cell mean no FSDP.
   [[nodiscard]] bool shards_weights(Row& row) const {
     const Column fsdp = table_.column("fsdp");
     const std::string_view cell = row.text(fsdp);

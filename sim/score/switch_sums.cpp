@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of one kernel that sums a tensor over the GPUs of a node in the switch, adds the residual and
-// normalizes, beside the usual all-reduce and norm. `run --scope prefill --as tokenweave` has these sums.
+// normalizes, next to the times of the usual all-reduce and norm. `run --scope prefill --as tokenweave` has these sums.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ Column time_on(const Table& table, int ctas) {
   return {};
 }
 
-/// The kernel, and the node on which it runs. `why_not` states why it runs on no known node; empty if it runs.
+/// The kernel, and the node on which it runs. `why_not` states why no node is known or why the kernel cannot run on the
+/// node; otherwise it is empty.
 struct SwitchKernel {
   FoundMachine known;
   std::shared_ptr<const Implementation> implementation = load_implementation("tokenweave");
@@ -49,8 +50,8 @@ struct SwitchKernel {
   }
 };
 
-/// Returns the time of an all-reduce by NCCL, and of a kernel that adds the residual and normalizes: it reads and
-/// writes two tensors.
+/// Returns the total time of an all-reduce by NCCL and of a kernel that adds the residual and normalizes; this kernel
+/// reads two tensors and writes two.
 double serial_us(const Machine& machine, Bytes tensor) {
   const Accelerator& accelerator = machine.accelerator;
   return to_microseconds(all_reduce_time(machine.link, machine.gpus_per_node, tensor) +

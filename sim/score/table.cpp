@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
 constexpr std::size_t max_columns = 1000;
-constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the list grows
+constexpr std::size_t max_cells = 10'000'000;  // 16 bytes each, and twice that while the vector grows
 
 constexpr std::string_view text_after_quote =
     "text follows the closing quote of a cell; enclose the whole cell in quotes";
 constexpr std::string_view unclosed_quote = "the quote of a cell is not closed on its line; close it";
 
 /// Removes the first cell from `line` and returns it. `more` becomes true if another cell follows, otherwise false.
-/// `fault` becomes the mistake in the quotes of the cell, and otherwise stays.
+/// `fault` becomes the mistake in the cell's quotes if there is one, and otherwise does not change.
 std::string_view next_cell(std::string_view& line, bool& more, std::string_view& fault) {
   const std::size_t begin = line.find_first_not_of(" \t");
   std::string_view cell;

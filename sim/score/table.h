@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of measurements in a CSV file. Lines that begin with `#` are comments; the first other line is the header.
+// A table of measurements in a CSV file. Lines that begin with `#` are comments; the first line that is neither blank
+// nor a comment is the header.
 #pragma once
 
 #include <cstddef>
@@ -34,13 +35,13 @@ class Table {
   [[nodiscard]] std::size_t rows() const { return lines_.size(); }
   [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
   [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
-  /// Returns the mistake in the quotes of the row's cells that loses or swallows text; empty if there is none.
+  /// Returns the mistake in the row's quotes, because of which text would be lost; empty if there is none.
   [[nodiscard]] std::string_view quote_fault(std::size_t row) const { return quote_faults_[row]; }
-  /// Requires an existing column, and a row with as many cells as the header.
+  /// Requires `column` to exist and the row to have as many cells as the header.
   [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {
     return cells_[first_cell_[row] + static_cast<std::size_t>(column.index)];
   }
-  /// The name must outlive the column.
+  /// `name` must outlive the returned column.
   [[nodiscard]] Column column(std::string_view name) const;
 
   /// Returns the text of the comment `# key: text`; empty if there is no such comment.

@@ -37,7 +37,7 @@ constexpr std::array unpredicted_variations{
     UnpredictedRows{"cross-framework repeatability", "it compares libraries, and a run has one"},
     UnpredictedRows{"apparent speed-up that was only cloud-instance variation", jobs}};
 
-/// The machine of a row, and the tables of its jitter.
+/// The machine of a row, a cluster of two of these machines if there is one, and tables of jitter.
 struct VariationSetting {
   const Machine& machine;
   const Machine* cluster = nullptr;

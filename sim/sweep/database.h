@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of SQLite that the result store needs. No other file uses that library.
+// The part of SQLite that result stores and profiles need. No other file uses SQLite directly.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct sqlite3_value;
 
 namespace commfuse {
 
-/// An error of SQLite, as a sentence with the remedy.
+/// An error of SQLite. The message is a sentence with the remedy, except for Kind::statement.
 class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
@@ -52,8 +52,8 @@ class DamagedDatabase : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// One connection, used by one thread at a time. All calls throw DatabaseError, DamagedDatabase, or ConfigError for a
-/// file that is missing or not a database. Triggers never run, and no value is longer than 64 MiB, whatever the file
+/// One connection, used by one thread at a time. All calls may throw DatabaseError, DamagedDatabase, or ConfigError for
+/// a file that is missing or not a database. Triggers never run, and no value is longer than 64 MiB, whatever the file
 /// contains.
 class Database {
  public:
@@ -63,7 +63,7 @@ class Database {
     take,   ///< exclusively like `write`, but requires an existing file, which opening does not change
   };
   Database(const std::filesystem::path& path, Access access);
-  /// Returns an empty database that is deleted with this object; `name` is its name in messages.
+  /// Returns an empty database that is deleted with the returned object; `name` is the database's name in messages.
   static Database in_memory(const std::filesystem::path& name);
 
   /// Runs one statement or several, without results.
@@ -87,7 +87,7 @@ class Database {
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path path_;
-  // Declared before the connection, which uses it until it is closed.
+  // Declared before the connection, which uses this counter until it is closed.
   std::unique_ptr<std::int64_t> steps_left_ = std::make_unique<std::int64_t>(0);
   std::unique_ptr<sqlite3, Close> connection_;
 };

@@ -28,7 +28,7 @@ struct SharedSweep {
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop);
 
-/// Tells the other processes to exit before any work has begun.
+/// Tells the other processes to exit; for a process 0 that does not call lead().
 void dismiss(World& world);
 
 /// Follows, on every other process, until the leader tells it to exit. `prepare` is called when there are points to

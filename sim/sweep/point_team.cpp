@@ -16,7 +16,8 @@ namespace commfuse {
 
 namespace {
 
-/// A point's rows, and whether it has run. Threads write to neighbouring elements, so it is not a vector<bool>.
+/// A point's rows, and whether it has run. Threads write neighbouring flags at the same time, which a vector<bool> does
+/// not allow.
 struct Slot {
   StoredPoint point;
   bool is_done = false;

@@ -41,7 +41,8 @@ struct Cores {
   int allowed = 1;  ///< Cores that the process may run on.
   int online = 1;   ///< Cores of the machine.
 };
-/// Returns a warning if this process may run on fewer cores than it has threads while the machine has more; else empty.
+/// Returns a warning if this process may run on fewer cores than it has threads while the machine has more; otherwise
+/// an empty text.
 std::string warning_of_bound_threads(int threads, const Cores& cores);
 
 /// Returns the cores of this process and this machine.

@@ -15,7 +15,7 @@
 namespace commfuse {
 
 /// Forms of the report. bar: one line, redrawn. plain: a line every 10 s, for logs. json: an object every second, for
-/// programs. Each of these ends with a final report.
+/// programs. Each of these three ends with a final report.
 enum class ProgressForm : std::uint8_t { none, bar, plain, json };
 
 /// The values of --progress; "auto" is a bar on a terminal, otherwise none.

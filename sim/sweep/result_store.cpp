@@ -186,7 +186,7 @@ std::string selection_of(const std::vector<HeldColumn>& columns) {
   return sql + " FROM rows WHERE id BETWEEN ? AND ? ORDER BY id";
 }
 
-/// Calls visit(point, whether it has a result) for each row, in order.
+/// Calls visit(point, whether the row has a result) for each row, in order.
 template <class Visit>
 void for_each_row(const Database& database, const Visit& visit) {
   Statement statement(database, "SELECT id, reason IS NULL FROM rows ORDER BY id");
@@ -278,8 +278,8 @@ struct StoreReader::State {
     return indices;
   }
 
-  /// Returns the next row, with a value for each own column; columns that the file lacks are absent. It is valid until
-  /// the next call. Requires that there is a next row.
+  /// Returns the next row, with a value for each own column; columns that the file lacks are absent. The row is valid
+  /// until the next call. Requires that there is a next row.
   const StoreRow& row() {
     read_held();
     if (has_own_columns) {

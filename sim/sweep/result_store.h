@@ -65,19 +65,20 @@ std::vector<StorePart> parts_of(const Database& database, std::size_t count);
 class StoreReader {
  public:
   /// A caller that has just filled the store can pass its counts, which saves counting. Throws ConfigError for a file
-  /// that is not a store or was written by a newer program, and DatabaseError for other failures.
+  /// that is not a store, is empty or was written by a newer program, DamagedDatabase for a damaged store, and
+  /// DatabaseError for other failures.
   explicit StoreReader(const std::filesystem::path& path, std::optional<StoreCounts> counts = std::nullopt);
   StoreReader(const StoreReader&) = delete;
   StoreReader& operator=(const StoreReader&) = delete;
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
-  /// Returns the columns of its rows in the file. next() returns the columns of this program; columns that the file
-  /// lacks have no value.
+  /// Returns the columns of the store's rows in the file. next() returns the columns of this program; columns that the
+  /// file lacks have no value.
   [[nodiscard]] const std::vector<HeldColumn>& columns() const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Returns the number of points that the complete store holds.
+  /// Returns the number of points that the store has when it is complete.
   [[nodiscard]] std::size_t points_wanted() const;
 
   /// Returns the next point, or nothing at the end.
@@ -85,7 +86,7 @@ class StoreReader {
   /// Calls take(point, row) for each row of the next point. A row is valid until its call returns. Returns false at the
   /// end.
   bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
-  /// Starts from the first point again.
+  /// Starts again from the first point; after restrict_to(), from the first point of the part.
   void rewind();
 
   /// Returns parts_of() for this store.
@@ -113,8 +114,8 @@ class TakenStore {
 /// Creates a store, or continues an existing one.
 class StoreWriter {
  public:
-  /// Throws ConfigError when the file is not a store or holds other results, DamagedDatabase when it is damaged, and
-  /// DatabaseError when it cannot be written or is open in another process.
+  /// Throws ConfigError when the file is not a store or holds other results or columns, DamagedDatabase when it is
+  /// damaged, and DatabaseError when it cannot be written or is open in another process.
   StoreWriter(const std::filesystem::path& path, const StoreIdentity& identity);
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;
@@ -123,7 +124,7 @@ class StoreWriter {
   /// Returns, by point, whether the point is stored.
   [[nodiscard]] const std::vector<bool>& held() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Adds a point that is not stored yet. Other processes see it after commit().
+  /// Adds a point that is not stored yet. The point stays in the file only after commit().
   void add(std::size_t point, const std::vector<StoreRow>& rows);
   void commit();
   /// Returns the size of the file in bytes.

@@ -24,8 +24,8 @@ class RowMisfit : public std::runtime_error {
 /// contribute a factor of up to 2.
 inline constexpr double max_mfu = 8.0;
 
-/// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have line
-/// breaks.
+/// Throws RowMisfit for text that is not UTF-8 or has control characters, which a terminal would obey. Tabs are
+/// allowed; in reasons and warnings, so are line breaks.
 void require_plain(std::string_view name, std::string_view text);
 
 /// Returns whether a column may have that name: names go into tables, and into SQL, without escaping.
@@ -34,9 +34,9 @@ bool may_name_column(std::string_view name);
 /// Returns "a whole number", "text" and so on.
 std::string_view type_in_words(ColumnType type);
 
-/// Returns the row of values in the order of result_columns(). Throws RowMisfit where the values are not a valid row:
-/// types must match the columns, names must be known, settings, shares and MFUs in their ranges, and times below 2^53
-/// ps and consistent.
+/// Returns the row that `values`, in the order of result_columns(), describe. Throws RowMisfit where the values are not
+/// a valid row: types must match the columns, names must be known, settings, shares and MFUs in their ranges, and times
+/// below 2^53 ps and consistent.
 ResultRow checked_row(std::span<const Value> values);
 
 /// Reads rows one after another. Values that equal the values of the previous row are neither checked nor stored again:
@@ -50,12 +50,12 @@ class RowReader {
   void put_changed(std::span<const Value> values);
 
   std::vector<Value> last_;
-  std::vector<std::size_t> changed_;  ///< columns that differ from the row before
+  std::vector<std::size_t> changed_;  ///< columns that differ from the previous row
   ResultRow row_;
 };
 
-/// Throws RowMisfit where the row lacks a value that every row of its kind has, or has it with another type or out of
-/// range. Further values of a row are not checked.
+/// Throws RowMisfit where the row lacks a value that every row of its kind has, and where a value has the wrong type or
+/// is out of range. Values of columns that are not settings or usual results of steps are not checked.
 void require_fit(const StepRow& row);
 
 }  // namespace commfuse

@@ -18,14 +18,14 @@ struct Shard {
 
 inline constexpr int max_shards = 100'000;
 
-/// Reads "3/7"; "auto" takes the task's index from a scheduler: a Slurm or PBS array, a Kubernetes Indexed Job
-/// ("auto/N" states the count where the scheduler does not), MPI processes, GNU parallel. `variable` is getenv().
-/// Throws a ConfigError that begins with "--shard: ".
+/// Reads "3/7". "auto" takes the task's index and the number of tasks from a scheduler: a Slurm or PBS array, a
+/// Kubernetes Indexed Job, MPI processes or GNU parallel; "auto/N" states the number where the scheduler does not.
+/// `variable` stands for getenv(). Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 
-/// Returns whether the point is in the shard. Every point is in one shard. Points are dealt in blocks of up to 64
-/// consecutive points, and sizes of shards differ by at most one block. Neighbouring blocks, which have similar costs,
-/// go to different shards, in an order that does not coincide with any axis of the grid.
+/// Returns whether the point is in the shard. Every point is in exactly one shard. Points are dealt in blocks of up to
+/// 64 consecutive points, and sizes of shards differ by at most one block. Neighbouring blocks, which have similar
+/// costs, go to different shards, in an order that does not coincide with any axis of the grid.
 bool belongs_to(const Shard& shard, std::size_t point, std::size_t points);
 
 /// Returns the number of points in the shard.

@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 10> counts{"tensor",  "pipeline", "interl
                                                   "ulysses", "experts",  "micro_batch", "batch", "seq"};
 constexpr std::array<std::string_view, 4> results{"time_ms", "tokens_per_second", "tokens_per_second_gpu", "mfu"};
 
-/// A row of a training step has all of these or none, and a row of a prefill or a decoding step all of the next ones or
-/// none.
+/// A row of a training step has all of `breakdown_columns` or none of them; a row of a prefill or a decoding step has
+/// all of `pass_columns` or none of them.
 constexpr std::array<std::string_view, 5> breakdown_columns{"hfu", "compute_ms", "waiting_ms", "gradients_ms",
                                                             "optimizer_ms"};
 constexpr std::array<std::string_view, 4> pass_columns{"attention_ms", "mlp_ms", "other_ms", "waiting_ms"};

@@ -162,7 +162,7 @@ class Winners {
     }
   }
 
-  /// Moves the rows of `later` into this object. Requires that they have larger ids.
+  /// Moves the rows of `later` into this object. The rows of `later` must have larger ids.
   void add(Winners&& later) {
     rows_.merge(later.rows_);
     for (auto& [group, row] : later.rows_) {  // the groups that both have
@@ -330,7 +330,7 @@ std::string StoreQuery::time_column(const StoreQuery& other) const {
   const bool layers = has_layers_ || other.has_layers_;
   const bool models = has_models_ || other.has_models_;
   const std::string of_kind(layers && models ? time_of_both : layers ? time_of_layers : time_of_models);
-  // Whole models have no times where none of them can run.
+  // Whole models have no column of times if none of them can run.
   return holds_column(of_kind) && other.holds_column(of_kind) ? of_kind : std::string(time_of_both);
 }
 

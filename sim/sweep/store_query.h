@@ -30,7 +30,7 @@ struct BestQuery {
   std::vector<std::string> per;
   std::vector<std::string> without;  ///< Strategies to exclude.
   bool without_bounds = false;       ///< Excludes rows that the column `bound` marks. Requires that column.
-  Query query;                       ///< `where` applies before groups are made, the rest afterwards.
+  Query query;                       ///< `where` applies before groups are formed; the other members apply afterwards.
 };
 
 /// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
@@ -50,7 +50,7 @@ class StoreQuery {
  public:
   explicit StoreQuery(const std::filesystem::path& file, Verify verify = Verify::nothing);
 
-  /// In a store, exactly one is true; JSON without rows is refused.
+  /// A store has either layers or whole models; rows of JSON may have both. JSON without rows is refused.
   [[nodiscard]] bool has_layers() const { return has_layers_; }
   [[nodiscard]] bool has_models() const { return has_models_; }
   /// Returns the names of all columns: first `point` and `place` for a store, or `time_us` for layers and whole models
@@ -64,7 +64,7 @@ class StoreQuery {
   [[nodiscard]] std::string time_column() const;
   [[nodiscard]] std::string time_column(const StoreQuery& other) const;
 
-  /// Calls back with each row, and returns the names of its columns. Throws ConfigError, which names the flag, for a
+  /// Calls back with each row, and returns the names of the columns. Throws ConfigError, which names the flag, for a
   /// query that is not allowed.
   std::vector<std::string> run(const Query& query, const TakeRow& take) const;
   std::vector<std::string> run(const BestQuery& query, const TakeRow& take) const;
@@ -77,7 +77,7 @@ class StoreQuery {
   [[nodiscard]] std::vector<ChangedSetting> changed_settings(const StoreQuery& other) const;
   /// Pairs rows of the two stores that have the same strategy at the same point. Passes on pairs whose `by` differs,
   /// and rows without a partner; the largest change first. Throws ConfigError if the stores have no kind of row in
-  /// common.
+  /// common, or if one lacks the column `by`.
   void differences(const StoreQuery& other, const std::string& by, const TakeRow& take);
 
  private:

@@ -117,7 +117,7 @@ P99Causes causes_of(const ordered_json& json) {
   return causes;
 }
 
-/// Requires lists with one entry per rank, and times whose sum does not overflow.
+/// Throws ConfigError unless the lists have one entry per rank and the sum of the times cannot overflow.
 void require_whole(const P99Causes& causes, std::string_view store) {
   const std::size_t ranks = causes.rank_time_on_path.size();
   if (ranks == 0 || causes.rank_on_path.size() != ranks) {
@@ -133,7 +133,7 @@ void require_whole(const P99Causes& causes, std::string_view store) {
 
 enum class Tag : char { nothing, text, count, number };
 
-/// Returns the largest number of bytes that a row takes.
+/// Returns an upper bound on the number of bytes that a row takes.
 std::size_t packed_size(const StoreRow& row) {
   std::size_t size = 4 + 9 * row.size();
   for (const Value& value : row) {

@@ -50,7 +50,8 @@ using StoreRow = std::vector<Value>;
 
 StoreRow stored(const ResultRow& row);
 StoreRow stored(const StepRow& row);
-/// Requires a row of layers. Throws a ConfigError that begins with `store` for values that the program never writes.
+/// Requires `row` to be a row of layers. Throws a ConfigError that begins with `store` for values that the program
+/// never writes.
 ResultRow layer_row(const StoreRow& row, std::string_view store);
 /// Reads rows one after another, which is faster if consecutive rows have many equal values.
 class LayerRowReader {
@@ -62,18 +63,19 @@ class LayerRowReader {
   RowReader reader_;
   ResultRow with_causes_;
 };
-/// Returns the row's values in the order of result_columns(). Requires a row of layers.
+/// Returns the row's values in the order of result_columns(). Requires `row` to be a row of layers.
 std::span<const Value> result_values(const StoreRow& row);
 
 /// Returns whether the row has a result.
 bool is_feasible(StoreKind kind, const StoreRow& row);
 
-/// Returns the row of a whole model, with result_schema as its schema, whichever program version wrote it. Requires a
-/// row of whole models. Throws a ConfigError that begins with `store` for cells that the program never writes.
+/// Returns the row of a whole model, with result_schema as its schema, whichever program version wrote it. Requires
+/// `row` to be a row of whole models. Throws a ConfigError that begins with `store` for cells that the program never
+/// writes.
 StepRow model_row(const StoreRow& row, std::string_view store);
 
-/// Convert rows to bytes that are the same on all machines, and back. unpacked() throws std::runtime_error for bytes
-/// that packed() does not produce.
+/// packed() converts rows to bytes that are identical on all machines; unpacked() converts them back and throws
+/// std::runtime_error for bytes that packed() does not produce.
 std::string packed(std::span<const StoreRow> rows);
 std::vector<StoreRow> unpacked(std::string_view bytes);
 /// Returns the CRC-32 of a row's number and bytes.

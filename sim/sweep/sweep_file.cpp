@@ -297,7 +297,7 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
   remove_empty(axes);
 }
 
-/// Makes the paths of files absolute, so that they work from any folder.
+/// Returns the text of a setting with absolute paths of files, so that the text works from any folder.
 std::string portable(const Field& field, const std::string& text) {
   if (field.type == FieldType::name) {
     return from_anywhere(field.catalogue, text);
