@@ -21,7 +21,7 @@ namespace commfuse::sim {
 struct Answer {
   int code = exit_code::done;    ///< Exit code of the command.
   std::string format = "table";  ///< The format chosen with -o.
-  bool is_interrupted = false;   ///< True if the command stopped before its end; then only `files` and `notes` are set.
+  bool is_interrupted = false;   ///< True if the command stopped early; then it has only `files` and `notes`.
   /// Writes the result as -o does, byte for byte. Throws ConfigError for a format that the command does not support.
   std::function<void(std::string_view format, const Sink& sink)> write{};
   /// Returns the rows of layers in the order of the CSV output; null if the command has none.
@@ -51,11 +51,11 @@ class Caller {
   virtual void take(const Answer& answer) = 0;
   /// Takes a remark that is not part of the answer, in whole lines.
   virtual void note(const std::string& lines) = 0;
-  /// Takes a piece of the progress display of a long command, which may redraw its line. Called from any thread.
+  /// Takes a piece of a long command's progress display; the piece may redraw the current line. Called from any thread.
   virtual void progress(const std::string& text) = 0;
-  /// True if `--progress auto` draws a bar.
+  /// Returns whether `--progress auto` draws a bar.
   [[nodiscard]] virtual bool shows_bars() const = 0;
-  /// Returns a flag that the caller sets to stop a sweep cleanly. The flag outlives the command.
+  /// Returns a flag that the caller sets to stop a sweep cleanly. The flag must outlive the command.
   virtual const std::atomic<bool>& stop() = 0;
   /// Returns a flag that the caller sets to make a command without a store throw Interrupted; null if a signal ends the
   /// process anyway.

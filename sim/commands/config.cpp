@@ -92,7 +92,7 @@ bool explain_plan(std::string_view key) {
   return has_printed;
 }
 
-/// `key` begins with "plan.", as do the keys of the remedy.
+/// Returns the remedy for an unknown key. `key` and the keys in the remedy begin with "plan.".
 std::string remedy_for_plan_key(std::string_view key) {
   std::vector<std::string> names;
   for (const PlanField& field : plan_fields()) {

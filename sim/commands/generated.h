@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of generated schedules, chosen by lists in --strategy, --ranks and --scope, for commands that prove and mutate.
+// Sets of generated schedules, chosen by lists in --strategy, --ranks and --scope, for commands that prove or mutate
+// schedules.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,7 @@ struct GeneratedChoice {
 /// Adds the flags. `choice` must outlive the parsing.
 void add_choice_flags(CLI::App& command, GeneratedChoice& choice);
 
-/// Throws ConfigError if one of these flags is given together with files, to which they do not apply.
+/// Throws ConfigError if one of these flags is given together with files, because the flags do not apply to files.
 void require_no_choice(const CLI::App& command, const std::vector<std::string>& files);
 
 /// Calls visit(program) for every schedule of every strategy, scope by scope and rank count by rank count. Throws

@@ -12,7 +12,7 @@ namespace commfuse::sim {
 
 namespace {
 
-/// Returns whether the row is of a generated schedule. A row of settings that clash is of no strategy.
+/// Returns whether the row is of a generated schedule. A row of contradictory settings has no strategy.
 bool is_of_strategy(const ResultRow& row) { return row.implements.empty() && find_strategy(row.strategy) != nullptr; }
 
 }  // namespace

@@ -20,10 +20,11 @@ struct Listing {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// Lists name, parameters, sizes and special features of the layers.
+/// Lists each model's name, total and active parameters, number of layers, hidden size and special features.
 Listing listed_models();
-/// Lists the models of all files below a folder whose names end in config.json, as listed_models() does; skips configs
-/// of tokenizers, adapters and the like. Throws ConfigError if there is no such file, or if one has no model.
+/// Lists the models of all files whose names end in config.json, in and below a folder, as listed_models() does; skips
+/// configs of tokenizers, adapters and the like. Throws ConfigError if there is no such file, or if such a file
+/// describes no model.
 Listing listed_models_in(const std::string& folder);
 /// Lists name, GPUs, dense bf16 TFLOP/s, memory size, HBM rate and link rates: of clusters if `clusters`, else of
 /// nodes.

@@ -88,7 +88,7 @@ std::string fit_summary(const calibrate::FittedPart& part) {
   return text + calibrate::residual_plot(part.residuals);
 }
 
-/// A file that is removed when its scope ends, unless it was renamed.
+/// A file that is removed when this object is destroyed, unless the file was renamed.
 class Draft {
  public:
   explicit Draft(fs::path path) : path_(std::move(path)) {}
@@ -104,7 +104,7 @@ class Draft {
   fs::path path_;
 };
 
-/// Returns the first mistake without its place and remedy, because the file that it names will not exist.
+/// Returns the first mistake without its place and remedy, because the file in the place will not exist.
 std::string reason_of(std::string_view mistake, std::string_view path) {
   mistake = mistake.substr(0, mistake.find('\n'));
   if (mistake.substr(0, path.size()) == path) {

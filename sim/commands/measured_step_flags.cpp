@@ -58,7 +58,7 @@ std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, cons
     throw ConfigError("--measured-step: the measured settings are unknown; name their file with --measured-config");
   }
   Settings settings = arguments.config.empty() ? *run_settings : settings_of({.files = {arguments.config}});
-  ignore_unused_variables(settings);  // The command notes the variables that it ignores itself.
+  ignore_unused_variables(settings);  // The command itself notes the variables that it ignores.
   const Origin origin{Source::flag, "--measured-config"};
   if (settings.text("hardware") != command.hardware &&
       cluster_of_nodes(settings.text("hardware")) == command.hardware) {

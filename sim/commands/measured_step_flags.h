@@ -18,7 +18,7 @@ struct MeasuredArguments {
   std::string config;  // --measured-config; if empty, the command's own settings were measured.
 };
 
-/// Adds the flags. The arguments must outlive the parsing.
+/// Adds the flags. `arguments` must outlive the parsing.
 void add_measured_flags(CLI::App& command, MeasuredArguments& arguments);
 
 /// The conditions under which a command predicts the steps that a measurement corrects.

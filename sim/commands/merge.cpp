@@ -60,7 +60,8 @@ std::vector<fs::path> shards_in(const std::string& folder) {
                                 folder, shell_word(folder)));
 }
 
-/// Returns the given files and the shards in the given folders or, without any, those in the folder of the result.
+/// Returns the given files and the shards in the given folders or, if none are given, the shards in the folder of the
+/// result.
 std::vector<fs::path> shard_files(const MergeRequest& request) {
   std::vector<fs::path> files;
   for (const std::string& given : request.shards.empty() ? std::vector{request.folder} : request.shards) {

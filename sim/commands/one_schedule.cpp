@@ -95,7 +95,8 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   return schedule;
 }
 
-/// Returns nothing if the proof fails, after printing the findings on stderr.
+/// Returns the schedule of a file, without sizes and costs. Returns nothing if the proof fails, after printing the
+/// findings on stderr.
 std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) {
   const SettingArguments& settings = arguments.settings;
   const std::string_view flag = !settings.flags.empty()          ? settings.flags.front().first->flag

@@ -44,8 +44,8 @@ PlanFlags with_start(PlanFlags flags);
 /// that a plan does not use, in whole lines. Throws ConfigError for unknown variables and wrong values.
 std::string add_variables(PlanFlags& flags);
 
-/// Returns a note for each environment variable of a setting, none of which changes a plan file, in whole lines. Throws
-/// as add_variables() does.
+/// Returns a note, in whole lines, for each environment variable of a setting, because no variable changes a plan file.
+/// Throws as add_variables() does.
 std::string ignored_beside_file();
 
 /// Returns the given flags quoted for a shell: " --model llama-3.1-70b --tokens 2T …".
@@ -55,11 +55,12 @@ std::string in_shell_words(const PlanFlags& flags);
 /// all missing flags, or else all wrong settings.
 std::string plan_of(const PlanFlags& flags);
 
-/// Reads the text from plan_of(). Throws ConfigError with every mistake, which names the flag instead of a line of the
-/// file if all mistakes come from flags.
+/// Reads the text from plan_of(). Throws ConfigError with every mistake. If all mistakes come from flags, the error
+/// names the flags instead of lines of the file.
 PlanFile plan_by_flags(const PlanFlags& flags, const std::string& text);
 
-/// Returns the error. If all its mistakes come from flags, it names these instead of lines of the plan from plan_of().
+/// Returns the error. If all its mistakes come from flags, the returned error names the flags instead of lines of the
+/// plan from plan_of().
 ConfigError naming_flags(const PlanFlags& flags, const std::string& text, const ConfigError& error);
 
 }  // namespace commfuse::sim

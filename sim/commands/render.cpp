@@ -125,7 +125,7 @@ std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const
 std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json_lines(rows, reports::verdict_words(rows, rule));
 }
-/// Returns the columns of the store, which have the numbers behind a verdict.
+/// Returns the rows with the columns of the store, which have the numbers behind a verdict.
 std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return reports::to_csv(rows);
 }

@@ -33,7 +33,7 @@ namespace {
 
 using reports::RowRange;
 
-/// Returns the settings of the measured point; nothing if the record lacks one that every point has.
+/// Returns the settings of the measured point; nothing if the record lacks a setting that every point has.
 std::optional<Settings> measured_point(const RunRecord& record) {
   constexpr std::array<std::string_view, 5> needed{"model", "hardware", "seq", "ranks", "batch"};
   constexpr std::array<std::string_view, 7> known{"model",          "hardware",         "seq", "ranks", "batch",
@@ -95,7 +95,7 @@ std::vector<Match> matches_of(const RowTable& rows, const RunRecord& record, con
         matches.push_back(*std::move(match));
       }
     }
-  } catch (const ConfigError& error) {  // names a flag of the recorded run, not of this command
+  } catch (const ConfigError& error) {  // the error names a flag of the recorded run, not of this command
     throw ConfigError(fmt::format("--measured: {} has a setting that cannot be read: {}", path, error.what()));
   }
   if (matches.empty()) {
@@ -206,7 +206,8 @@ void add_missing(const std::string& point, std::string reason, std::vector<Missi
   }
 }
 
-/// Returns the study of a point. If the point cannot be simulated again, adds its reason and returns nothing.
+/// Returns the study of a point. If the point cannot be simulated again, adds the reason to `missing` and returns
+/// nothing.
 std::optional<reports::PointStudy> study_again(std::span<const ResultRow> rows,
                                                const std::function<Settings()>& settings_of_point,
                                                std::vector<MissingTimelines>& missing) {

@@ -213,7 +213,7 @@ void show_compared_column(const std::string& by, const StoreQuery& store, std::v
   columns.insert(time == columns.end() ? time : time + 1, {.name = name});
 }
 
-/// Returns the columns that an SQL expression names, bare or in double quotes, without those in strings.
+/// Returns the columns that an SQL expression names, bare or in double quotes. Ignores names in strings.
 std::vector<std::string> columns_named_in(std::string_view where, const StoreQuery& store) {
   const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   std::vector<std::string> names;
@@ -312,7 +312,7 @@ int show_results(const ResultsRequest& request) {
   return exit_code::done;
 }
 
-/// Returns the lower bounds that no implementation reaches.
+/// Returns the names of the strategies that are lower bounds, which no implementation reaches.
 std::vector<std::string> bounds() {
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {

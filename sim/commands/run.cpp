@@ -86,8 +86,8 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
-/// Simulates the points. Throws ConfigError if a point cannot run, because the user named each of them. Unless the
-/// points are quick, checks all of them before it simulates the first. Notes the strategies that are left out.
+/// Simulates the points. Throws ConfigError if a point cannot run, because the user named every point. Unless the
+/// points are quick, checks all points before it simulates the first. Notes the strategies that are left out.
 RowTable rows_of(const PointList& points, const Library& library, Caller& caller) {
   if (!is_quick(points.grid())) {
     require_all_runnable(points, library);
@@ -104,7 +104,7 @@ RowTable rows_of(const PointList& points, const Library& library, Caller& caller
   return rows;
 }
 
-/// Returns the files that it wrote.
+/// Draws the runs as the request states, and returns the files that were written.
 std::vector<std::string> draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs,
                               const VerdictRule& rule, Caller& caller) {
   std::vector<std::string> written;
@@ -242,7 +242,8 @@ void refuse_layout_axes(const Grid& grid) {
   }
 }
 
-/// Gives the batch its first value if an axis varies it. Otherwise --gpus would choose a batch that no point has.
+/// If an axis varies the batch, sets the batch to the first value of the axis. Otherwise --gpus would choose a batch
+/// that no point has.
 void take_batch_of_axes(Grid& grid) {
   const Field* const batch = find_field("batch");
   for (const GridAxis& axis : grid.axes) {

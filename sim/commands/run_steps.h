@@ -30,7 +30,8 @@ reports::ModelWords models_in_words(const PointList& points, const Library& libr
 
 /// Returns one row for each point and strategy. Throws ConfigError for an inconsistent plan, for an implementation that
 /// runs no GEMM of a point, for points that mix whole models with layers, and for an unknown format. Too little memory
-/// is a result, not an error. Evidence corrects the rows; a sentence before the table then states this.
+/// is a result, not an error. If `evidence` is given, it corrects the rows, and a sentence before the table states
+/// this.
 Answer run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format, Caller& caller,
                  std::optional<StepEvidence> evidence = std::nullopt);
 

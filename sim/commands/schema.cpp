@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schema: prints a JSON Schema of the YAML files for editors. Settings come from their registry, so that a
-// new setting appears automatically; other kinds of files come from sim/schema.
+// commfuse-sim schema: prints a JSON Schema of the YAML files for editors. Settings and keys of plan files come from
+// their registries, so that a new key appears automatically; other kinds of files come from sim/schema.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -58,7 +58,7 @@ using Scores = std::vector<TableScore>;
 
 constexpr std::array<std::string_view, 3> score_formats{"table", "json", "markdown"};
 
-/// Returns the progress display. The caller must outlive it.
+/// Returns the progress display. `caller` must outlive the display.
 Progress progress_of(const ScoreRequest& request, Caller& caller, std::size_t total, std::string_view noun) {
   const auto start = std::chrono::steady_clock::now();
   return Progress(

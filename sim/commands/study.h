@@ -9,7 +9,7 @@
 
 namespace commfuse::sim {
 
-/// Studies the point of these rows. Its runs come from traced(), limited to the number that fit in a figure. A
+/// Studies the point of these rows. The study's runs come from traced(), limited to the number that fit in a figure. A
 /// point with jitter also has distributions, and a point with uncertainty has the interval of its saving. Keeps only
 /// predictions that reproduce the row's time to the picosecond. If there are implementations, only the fastest ideal
 /// schedule is shown.

@@ -23,7 +23,7 @@ using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
 /// Returns a file that contains `text`.
 OutputFile file_of(std::string name, std::string text);
 
-/// The command that writes to a folder. It determines the argument and the remedies in messages.
+/// The command that writes to a folder. It determines which argument and which remedies messages name.
 enum class FolderUse : std::uint8_t {
   sweep,
   forced_sweep,  ///< Replaces the results of another sweep.

@@ -20,8 +20,8 @@ inline constexpr std::size_t max_rows_shown = 20'000;
 void require_format(StoreKind kind, std::string_view format);
 
 /// Writes the files that the sweep requests and returns its answer. All bytes come from the store, so they do not
-/// depend on the processes that filled it. Requires a store with all points of the sweep; its file must exist as long
-/// as the answer is used.
+/// depend on the processes that filled it. Requires `store` to have all points of the sweep; the store's file must
+/// exist as long as the answer is used.
 Answer write_outputs(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format,
                      Caller& caller);
 

@@ -25,7 +25,7 @@ struct RowSources {
 /// Returns one run for each row with a result. `rows` must be the rows of `point`.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows, const RowSources& sources,
                                        TracingTools tools);
-/// Same as above, with a new cache and predictor.
+/// Simulates with a new cache and predictor.
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
                                        const RowSources& sources = {});
 

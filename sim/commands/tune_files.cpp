@@ -43,8 +43,8 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
          to_yaml(settings, false);
 }
 
-/// Returns whether the model itself has the shape of a site. Each other site gets a separate model whose MLP has that
-/// shape.
+/// Returns whether the model itself has the shape of a site. Each other site gets a separate model whose MLP has the
+/// site's shape.
 bool has_its_shape(const Transformer& model, const TunedSite& site) {
   return site.shape.ffn == model.ffn && site.shape.gated_mlp == model.gated_mlp;
 }
@@ -89,8 +89,8 @@ std::string model_yaml(const TunedSite& site) {
       shape.heads, shape.kv_heads, shape.head_dim, shape.vocab);
 }
 
-/// Returns the entry of a GEMM's forward pass. A GEMM without overlap has no entry but a comment, because the file
-/// cannot switch it off.
+/// Returns the entry of a GEMM's forward pass. A GEMM without overlap has a comment instead of an entry, because the
+/// file cannot switch its overlap off.
 std::string forward_yaml(const OverlapChoice& choice, const OverlapChoices& choices, int ctas) {
   const std::string key = fmt::format("{}_fprop", choice.gemm.name);
   switch (choice.method) {

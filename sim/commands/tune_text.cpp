@@ -164,8 +164,8 @@ std::string fastest_baseline(const TuneHeading& heading, const Tuning& tuning) {
                      less < 0.0 ? "more" : "less");
 }
 
-/// Returns a sentence with the time of the first plan if the collectives of its sites took no time; empty if its sites
-/// have none.
+/// Returns a sentence with the time of the first plan if the collectives of its sites took no time; empty if the sites
+/// have no collectives.
 std::string lower_bound(const Tuning& tuning) {
   const TunedPlan& best = tuning.best.front();
   if (!frees_collectives(best.plan)) {
@@ -445,8 +445,9 @@ std::string overlap_arguments(const OverlapChoices& choices, const std::string& 
   return text + (config.empty() ? "" : " --tp-comm-overlap-cfg " + shell_word(config));
 }
 
-/// Returns the arguments for what the backward pass recomputes. Selective recomputation has those modules of
-/// Megatron-Core whose parts the framework lists; it has none for GEMMs, or for the activation of a dense MLP.
+/// Returns the arguments for what the backward pass recomputes. Selective recomputation names the modules of
+/// Megatron-Core whose parts the framework lists; Megatron-Core has no module for GEMMs, or for the activation of a
+/// dense MLP.
 std::string megatron_recomputation(const PlanSpace& space, const TrainingPlan& plan) {
   if (plan.recompute == Recompute::full) {
     return " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
@@ -612,7 +613,8 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
 
 namespace {
 
-/// Adds what the fastest plan is compared with, the schedules of its sites and its arguments. Requires a plan.
+/// Adds what the fastest plan is compared with, the schedules of its sites and its arguments. Requires `tuning` to have
+/// a plan.
 void add_fastest_plan(Json& json, const TuneHeading& heading, const Tuning& tuning) {
   json["ties"] = tuning.ties;
   json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
