@@ -118,8 +118,8 @@ std::string nothing_fitted(const Observations& observations, std::vector<std::st
   return fmt::format("nothing can be fitted{}{}{}", reasons.empty() ? "" : ": ", fmt::join(reasons, "; "), remedy);
 }
 
-/// Runs a fit. Formulas fitted to wrong times may predict a time outside the allowed range, and the error about that
-/// does not name the file. Throws a ConfigError that names it.
+/// Runs a fit. Formulas fitted to wrong times may predict a time outside the allowed range, and the error about such a
+/// time does not name the file. Throws a ConfigError that names the file.
 template <class Measured, class Fit>
 void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   try {
@@ -138,8 +138,8 @@ void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
   }
 }
 
-/// Returns the machine's name in the keys that select held-out rows, for tables that name no machine. For a cluster it
-/// is the name of its node, as in `score`.
+/// Returns the machine's name in the keys that select held-out rows, for tables that name no machine. For a cluster,
+/// returns the name of its node, as `score` does.
 std::string machine_in_keys(const Machine& base) {
   return base.node_name.empty() ? base.name : load_machine(base.node_name).name;
 }
@@ -358,7 +358,7 @@ class Calibrator {
   }
 
   /// Fits the kernels of one framework to the rows of that framework. Runs before node_collectives(), which writes the
-  /// result into its own map.
+  /// result into the map of collectives.
   void custom_all_reduce(AllReduceKernel framework) {
     const auto& [rows, source] = observations_.custom_all_reduces[static_cast<std::size_t>(framework)];
     const std::string name = fmt::format("all-reduce of {}", name_of(framework));

@@ -39,16 +39,17 @@ struct Calibration {
   std::vector<FittedPart> parts;
   std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
   std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
-  std::string node_name;             ///< For a cluster with measured nodes: the name of their hardware in the file.
-  std::string node_yaml;             ///< The file of that hardware, to be saved next to the cluster file.
+  std::string node_name;             ///< For a cluster with measured nodes: name of the nodes' hardware in its file.
+  std::string node_yaml;             ///< The hardware file of the nodes, to be saved next to the cluster file.
 };
 
-/// Returns the first faulty row with its reason, and how many there are. Requires at least one.
+/// Returns the first faulty row with its reason and, if there are several, their number. Requires `observations` to
+/// have a faulty row.
 std::string first_fault(const Observations& observations);
 
 /// Fits the observations. `base` is the machine that `base_name` names; parameters that the rows do not determine keep
-/// its values. An executor's machine has no data sheet, so its peaks are the fastest measured rates. `written_by` is
-/// the command that the file names as its origin. Throws ConfigError when there is nothing to fit.
+/// the base's values. An executor's machine has no data sheet, so its peaks are the fastest measured rates.
+/// `written_by` is the command that the file names as its origin. Throws ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 

@@ -118,8 +118,8 @@ void CallTimes::find_disturbed() {
   }
 }
 
-/// `runs` are sorted by begin. A run during which very many other runs begin counts as disturbed, however short those
-/// runs are.
+/// `runs` must be sorted by `begin`. A run during which very many other runs begin counts as disturbed, however short
+/// those runs are.
 bool CallTimes::is_disturbed_by_later(const std::vector<Run>& runs, std::size_t at) {
   constexpr std::size_t max_later = 64;
   const Run& run = runs[at];

@@ -31,7 +31,7 @@ class CallTimes {
   std::size_t add_call(Work work, bool runs_kernels);
   /// Adds one kernel of the call.
   void add_kernel(std::size_t call, const KernelSpan& span);
-  /// Adds communication, which slows concurrent GEMMs.
+  /// Adds communication, which slows concurrent kernels.
   void add_communication(const KernelSpan& span);
   /// Adds communication that no fit can use; `why`, a plural noun, states the reason.
   void add_unusable_communication(const KernelSpan& span, const std::string& why);
@@ -39,12 +39,12 @@ class CallTimes {
   void add_other_kernel(const KernelSpan& span, std::string_view op);
   /// Adds a kernel that no fit can use; `why`, a plural noun, states the reason.
   void add_unusable_kernel(const KernelSpan& span, const std::string& why);
-  /// Discards start times. Call it for profiles that do not record when kernels begin; overlaps are then unknown.
+  /// Forgets which kernels overlapped. Call this for profiles that do not record when kernels begin.
   void forget_starts() { device_.clear(); }
 
   /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls if communication, or
   /// a kernel of another call, ran at the same time as one of their kernels on its device. A kernel that overlaps
-  /// another by up to 1 us, and up to half of its duration, counts as consecutive, because old profiles round to
+  /// another by up to 1 us, and by up to half of its own duration, counts as consecutive, because old profiles round to
   /// microseconds; for communication, any overlap counts.
   Profile profile() &&;
 

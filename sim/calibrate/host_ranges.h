@@ -26,8 +26,8 @@ class HostRanges {
   /// found.
   void finish();
 
-  /// Returns the innermost range around that time for which `accept(range)` is true; `none` if none of the 1000
-  /// innermost ranges is. Requires finish().
+  /// Returns the innermost range around `time` for which `accept(range)` is true; `none` if none of the 1000 innermost
+  /// ranges is accepted. finish() must have been called.
   template <class Accept>
   [[nodiscard]] std::size_t innermost(std::uint32_t thread, double time, const Accept& accept) const {
     constexpr int deepest = 1000;

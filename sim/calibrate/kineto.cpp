@@ -151,7 +151,7 @@ std::vector<std::int64_t> numbers_in(std::string_view list, std::int64_t largest
 
 std::vector<std::int64_t> ranks_in(std::string_view list) { return numbers_in(list, score::max_gpus); }
 
-/// Returns a list of numbers, which may be in quotes.
+/// Returns the text of a list of numbers, which may be in quotes.
 std::string list_in(const json& object, const char* key) {
   const auto member = object.find(key);
   return member == object.end() ? std::string{} : member->is_string() ? member->get<std::string>() : member->dump();
@@ -230,8 +230,8 @@ struct Job {
   }
 };
 
-/// Returns whether the counts of elements sent and received fit the op and its ranks. Requires ranks and counts of at
-/// least 1.
+/// Returns whether the counts of elements sent and received fit the op and its ranks. Requires `call` to have ranks and
+/// counts of at least 1.
 bool sizes_match(const CollectiveCall& call) {
   const std::string_view op = collective_named(call.name);
   const auto is_share_times_ranks = [&](std::int64_t total, std::int64_t share) {

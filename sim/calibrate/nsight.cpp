@@ -232,7 +232,7 @@ class DatabaseReader {
     for (const Launch& launch : launches_) {
       processes_.insert(launch.process);
     }
-    constexpr std::size_t max_processes = 1000;  // each process is searched for kernels that do not name theirs
+    constexpr std::size_t max_processes = 1000;  // each process is searched for kernels that do not name their process
     if (processes_.size() > max_processes) {
       throw ConfigError(fmt::format("{}: more than {} processes; profile fewer", path_.string(), max_processes));
     }

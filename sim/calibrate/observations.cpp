@@ -340,7 +340,7 @@ class ObservationReader {
     });
   }
 
-  /// Reads one kernel of a layer. Skips its GEMMs, which may be from an older library than those in tables of GEMMs.
+  /// Reads one kernel of a layer. Skips GEMMs, which may be from an older library than the GEMMs in other tables.
   void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));
@@ -464,7 +464,7 @@ class ObservationReader {
                 .place = path_.string()});
   }
 
-  /// One message of a table, of nccl-tests or of a profile; `op` is the word used there.
+  /// One message of a table, of nccl-tests or of a profile; `op` is the name used in that source.
   struct Message {
     std::string op;
     std::int64_t ranks = 1;

@@ -43,14 +43,14 @@ struct ObservedExchange {
   std::string op;
   PeerRow row;
 };
-/// A measured all-reduce by the kernels of a framework; `kernel` is its name in the table.
+/// A measured all-reduce by the kernels of a framework; `kernel` names the kernels as in the table.
 struct ObservedCustomAllReduce {
   std::string kernel;
   CustomAllReduceRow row;
 };
 
 struct Observations {
-  std::string machine;                                             ///< Name in the tables; may be empty.
+  std::string machine;                                             ///< The machine's name in the tables; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
   Measurements<MeasuredAttention> decode_attention;      ///< With a 16-bit cache.
@@ -83,7 +83,7 @@ Parameter<Bytes> largest_sum(const Machine* base, AllReduceKernel framework);
 /// Reads files of any known kind: a table is recognized by its header, as in `commfuse-sim score`, a record of
 /// commfuse-validate by its schema, a profile by its beginning; other files are read as text or JSON of nccl-tests.
 /// Where a table names the machine of a row, all rows must be of one machine; `machine` chooses it. With a `base`, a
-/// GEMM in a table or profile is a fault if it exceeds the base's peak by more than 5%, and a message is one if it
+/// GEMM in a table or profile is a fault if it exceeds the base's peak by more than 5%, and a message is a fault if it
 /// exceeds 1.25 times the rate of the base's links. The size of the base's nodes decides whether a profiled group is
 /// within one node. Throws ConfigError for a file of an unknown kind, for a file that cannot be read or is given twice,
 /// for rows of several machines, and if so many messages are too fast that the base must be another machine.

@@ -210,8 +210,8 @@ class OperatorReader {
     return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;
   }
 
-  /// Reads the kind of mask: 0 none, 1 and 2 causal. Returns nothing if the value, such as "0.0" or "True", shows that
-  /// it is another input.
+  /// Reads the kind of mask: 0 none, 1 and 2 causal. Returns nothing for other values, such as "0.0" or "True", which
+  /// belong to another input.
   static std::optional<bool> causal_mask(std::string_view text) {
     return text == "0" || text == "1" || text == "2" ? std::optional(text != "0") : std::nullopt;
   }

@@ -63,7 +63,7 @@ std::string_view collective_named(std::string_view name);
 /// Returns whether a kernel belongs to NCCL or RCCL.
 bool is_collective_kernel(std::string_view name);
 
-/// Parses "[[4096, 8192], [], [1024]]", at most 64 lists of 16 numbers; nothing for any other string.
+/// Parses "[[4096, 8192], [], [1024]]", with at most 64 lists of at most 16 numbers; nothing for any other string.
 std::optional<std::vector<std::vector<std::int64_t>>> dims_in_text(std::string_view text);
 
 }  // namespace commfuse::calibrate

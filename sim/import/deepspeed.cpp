@@ -203,7 +203,7 @@ bool is_sgd(KeyedFile& file, std::vector<std::string>& notes) {
   return name == "sgd";
 }
 
-/// Without the key, or with "auto", DeepSpeed reduces gradients in bf16 or fp16 if one of them is on
+/// Without the key, or with "auto", DeepSpeed reduces gradients in bf16 or fp16 if one of them is on or "auto"
 /// (runtime/engine.py, communication_data_type).
 std::string gradient_dtype_of(KeyedFile& file, const StepSettings& step) {
   const Entry* const given = file.first_of({"communication_data_type"});

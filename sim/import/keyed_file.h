@@ -32,7 +32,7 @@ struct Entry {
   std::string key;
   EntryKind kind = EntryKind::null;
   std::string text;                ///< Text as written; for a list, the items separated by commas.
-  std::vector<std::string> items;  ///< Items of a list that are neither lists nor maps; in JSON, also items in these.
+  std::vector<std::string> items;  ///< Items of a list except lists and maps; in JSON, also items nested in these.
   std::string where;               ///< "train.toml:3:1", or "model.num_layers=2" for a command line.
 };
 

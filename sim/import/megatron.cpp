@@ -45,8 +45,8 @@ std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
                      arguments.count("--moe-ffn-hidden-size", model_size_range).value_or(ffn));
 }
 
-/// Returns the number of rows in the embedding: --vocab-size, padded so that every tensor rank has an equal number of
-/// whole blocks (128 rows by default).
+/// Returns the number of rows in the embedding: --padded-vocab-size, or --vocab-size padded so that every tensor rank
+/// has an equal number of whole blocks (128 rows by default).
 std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
   if (const auto padded = arguments.count("--padded-vocab-size", vocab_range)) {
     return *padded;
@@ -267,8 +267,8 @@ bool has_fused_attention(const Arguments& arguments) {
 }
 
 /// Gradients use 32 bits unless --grad-reduce-in-bf16 is set, or fp16 is on without a flag that requests 32 bits
-/// (megatron/training/arguments.py). With --grad-reduce-in-bf16, gradients have the dtype of the weights, whatever its
-/// name says (megatron/core/distributed/distributed_data_parallel.py).
+/// (megatron/training/arguments.py). With --grad-reduce-in-bf16, gradients have the dtype of the weights, whatever the
+/// name of the flag says (megatron/core/distributed/distributed_data_parallel.py).
 std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype) {
   if (dtype == "fp32") {
     return "fp32";
@@ -281,7 +281,7 @@ std::string gradient_dtype_of(const Arguments& arguments, std::string_view dtype
   return arguments.has("--grad-reduce-in-bf16") ? "bf16" : "fp32";
 }
 
-/// By default, Megatron-LM reduces gradients after the backward pass; PyTorch's FSDP overlaps the two.
+/// By default, Megatron-LM reduces gradients after the backward pass; PyTorch's FSDP overlaps both.
 bool overlaps_gradients(const Arguments& arguments) {
   const std::string& flag = arguments.dialect().overlap_flag;
   return flag.empty() || arguments.has(flag) || arguments.has("--use-torch-fsdp2");
@@ -291,7 +291,8 @@ constexpr auto context_exchange_types =
     std::to_array<std::string_view>({"p2p", "all_gather", "allgather", "a2a", "a2a+p2p"});
 
 /// Reads how context ranks exchange keys and values; by default, all context ranks pass them around a ring. An
-/// all-to-all makes them Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then those of its ring.
+/// all-to-all makes context ranks Ulysses ranks. A hierarchy names the ranks of its all-to-alls first, then the ranks
+/// of its ring.
 void read_context_exchange(const Arguments& arguments, StepSettings& step, std::vector<std::string>& notes) {
   constexpr std::string_view flag = "--cp-comm-type";
   constexpr std::string_view sizes = "--hierarchical-context-parallel-sizes";

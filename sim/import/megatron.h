@@ -16,7 +16,7 @@ namespace commfuse::import {
 /// becomes the name of the model. Throws ConfigError (`path:line: sentence; remedy`) for a size that is missing or not
 /// a number, and for a variable that the text does not set.
 Imported read_megatron(std::string_view text, const std::string& path, const std::string& name);
-/// Reads the source's file in the same way. Option: --overlap, the file of --tp-comm-overlap-cfg.
+/// Reads the source's file as the overload above reads a text. Option: --overlap, the file of --tp-comm-overlap-cfg.
 Imported read_megatron(const Source& source);
 
 /// Returns true only if the text unmistakably contains a Megatron-LM command line.

@@ -17,7 +17,7 @@
 namespace commfuse::import {
 
 struct Argument {
-  std::string text;      ///< Value as written; empty if it has none.
+  std::string text;      ///< Value as written; empty if the argument has none.
   std::string where;     ///< "train.sh:3"
   std::string spelling;  ///< "--hidden-size", "model.hidden_size"
 };
@@ -30,7 +30,7 @@ struct Dialect {
   std::string noun;                                ///< "flags"
   std::string known_as;                            ///< "a flag of Megatron-LM"
   std::string (*spelling)(std::string_view flag);  ///< Spelling of a missing argument.
-  std::string overlap_flag{};            ///< Without it, gradients overlap only under FSDP2; if empty, always.
+  std::string overlap_flag{};            ///< Flag without which gradients overlap only under FSDP2; if empty, always.
   std::string framework{};               ///< Framework in configs/frameworks without --tp-comm-overlap.
   std::string framework_with_overlap{};  ///< Framework with --tp-comm-overlap.
   /// Returns a value with its variables expanded; nothing if a variable is unknown.

@@ -50,7 +50,7 @@ struct OverlapGemm {
   [[nodiscard]] bool is_gathered_gradient() const { return name == "proj_dgrad" || name == "fc2_dgrad"; }
   /// Returns whether the GEMM of a forward pass precedes a reduce-scatter.
   [[nodiscard]] bool is_scattered() const { return name == "proj_fprop" || name == "fc2_fprop"; }
-  /// Returns whether the GEMM computes a weight's gradient from the result of that all-gather.
+  /// Returns whether the GEMM computes a weight's gradient from the result of the dgrad's all-gather.
   [[nodiscard]] bool is_gathered_weight() const { return name == "proj_wgrad" || name == "fc2_wgrad"; }
 };
 
@@ -193,7 +193,8 @@ void mark_as_read(const YamlValue& value, YamlMap& root) {
   }
 }
 
-/// Makes the step run these GEMMs as `overlap` says, if any overlaps. `origin` is a file or a flag, for notes.
+/// Makes the step run these GEMMs as `overlap` says, if the step can overlap any GEMM. `origin` is a file or a flag,
+/// for notes.
 void price_gemms(std::string_view origin, std::span<const OverlapGemm> gemms, Overlap overlap, Imported& import) {
   if (!import.step.sequence_parallel || import.step.tensor == 1) {
     import.notes.push_back(fmt::format(

@@ -53,11 +53,11 @@ std::optional<std::int64_t> product_within(std::int64_t limit, std::initializer_
 /// Returns the number of GPUs of all replicas together.
 std::int64_t gpus_of(const StepSettings& step);
 
-/// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in its first line.
+/// Returns YAML, commfuse.run/1, without `model`. `origin` is the comment in the first line.
 std::string run_text(const StepSettings& step, std::string_view origin);
 
 /// Returns YAML, commfuse.framework/1, of the file that extends the step's framework. `name` is the name of the import.
-/// Requires implementation_sites.
+/// Requires `step.implementation_sites` to be set.
 std::string framework_text(const StepSettings& step, std::string_view origin, std::string_view name);
 
 }  // namespace commfuse::import

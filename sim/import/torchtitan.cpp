@@ -85,7 +85,7 @@ const Entry* parallel_entry(KeyedFile& file, std::string_view name) {
   return file.first_of({fmt::format("parallelism.{}", name), fmt::format("experimental.{}", name)});
 }
 
-/// Returns how context ranks read each other's keys and values; by default they gather them.
+/// Returns how context ranks read each other's keys and values; by default, each rank gathers all of them.
 ContextExchange context_exchange_of(KeyedFile& file) {
   const Entry* const entry = parallel_entry(file, "context_parallel_rotate_method");
   if (entry == nullptr || entry->text == "allgather") {
