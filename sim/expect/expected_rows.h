@@ -21,8 +21,9 @@ struct Setup {
 };
 
 /// Applies the setup to a machine. An NCCL version without NVLS turns NVLS off. Throws ConfigError if `nvls` is set but
-/// the machine has no NVLS (sums in the switch), or is true for a version without NVLS. Also throws it if `ctas` is
-/// below 1, and if `rails` is set for a machine without a network or is not between 1 and the number of NICs of a node.
+/// the machine has no NVLS (sums in the switch), or is true for a version without NVLS. Also throws ConfigError if
+/// `ctas` is below 1, and if `rails` is set for a machine without a network or is not between 1 and the number of NICs
+/// of a node.
 Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {

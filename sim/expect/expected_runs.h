@@ -26,7 +26,7 @@ struct ExpectedRun {
   ExpectedRange range;
 };
 
-/// Runs, and the rows of `run` that they are from: layers or steps.
+/// Runs, and the rows of `run` from which they come: layers or steps.
 struct ExpectedRuns {
   std::vector<ExpectedRun> runs;
   std::vector<ResultRow> layers;

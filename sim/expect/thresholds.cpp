@@ -150,8 +150,8 @@ std::string superbench(const Expectation& expectation, double false_alarms) {
 /// Writes configuration lines for NHC with Azure's tests (Azure/azurehpc-health-checks, conf/nd96isr_h100_v5.conf).
 /// check_nccl_allreduce compares nccl-tests' average bus bandwidth of one size in a node
 /// (customTests/azure_nccl_allreduce.nhc). check_gpu_bw compares every cell of nvbandwidth's host_to_device_memcpy_ce
-/// and device_to_host_memcpy_ce with its first number and, on machines with NVLink, every cell of
-/// device_to_device_memcpy_read_ce with its second number (customTests/azure_gpu_bandwidth.nhc).
+/// and device_to_host_memcpy_ce with the first number of its line and, on machines with NVLink, every cell of
+/// device_to_device_memcpy_read_ce with the second number (customTests/azure_gpu_bandwidth.nhc).
 std::string azure_nhc(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   require_several_gpus(machine, "azure-nhc");
@@ -171,8 +171,8 @@ std::string azure_nhc(const Expectation& expectation, double false_alarms) {
 
 /// Writes Helm values for Google's scanner (GoogleCloudPlatform/cluster-health-scanner,
 /// deploy/helm/health_checks/nccl_healthcheck/a3ultra.yaml). Its check runs all_gather_perf across NHOSTS nodes,
-/// truncates the average bus bandwidth to a whole number and compares that with BANDWIDTH_THRESHOLD, a whole number
-/// (src/nccl_healthcheck/nccl_startup.py).
+/// truncates the average bus bandwidth to a whole number and compares the result with BANDWIDTH_THRESHOLD, a whole
+/// number (src/nccl_healthcheck/nccl_startup.py).
 std::string google_chs(const Expectation& expectation, double false_alarms) {
   const Machine& machine = expectation.machine();
   if (machine.nodes < 2) {

@@ -64,7 +64,7 @@ struct VerdictScore {
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
   std::vector<HeldOutShares> shares;  ///< By cluster; the estimate on all clusters is last.
-  std::size_t healthy = 0;            ///< Measured nodes with enough rows.
+  std::size_t healthy = 0;            ///< Healthy nodes with enough rows.
   std::size_t too_small = 0;          ///< Healthy nodes with too few rows.
 };
 

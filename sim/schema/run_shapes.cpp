@@ -11,7 +11,7 @@ namespace {
 
 Shape sigma() { return sourced(number(0, highest_sigma)); }
 
-/// Jitter of kernel times: a lognormal distribution, or a sample.
+/// Jitter of the times of ops: a lognormal distribution, or a sample.
 Shape distribution() {
   return one_of(
       {map({{"sigma", sigma(), "Sigma of a lognormal with median 1"}}),

@@ -18,10 +18,10 @@ enum class ShapeKind : std::uint8_t {
   boolean,
   count,   ///< a whole number from `least` to `largest`, or a string such as "8K" with a binary K, M or G
   number,  ///< from `least` to `largest`
-  list,    ///< each item like of[0]
+  list,    ///< a list of items of shape of[0]
   map,     ///< with `keys`
-  table,   ///< a map whose keys match `pattern`, each value like of[0]
-  one_of,  ///< like any item of `of`
+  table,   ///< a map whose keys match `pattern`, and whose values have the shape of[0]
+  one_of,  ///< a value of any shape in `of`
   anything
 };
 
@@ -57,7 +57,7 @@ Shape list(Shape item);
 Shape map(std::vector<ShapeKey> keys);
 Shape table(std::string pattern, Shape value);
 Shape one_of(std::vector<Shape> shapes);
-/// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
+/// Returns the shape of `{value: ..., error: 0.05, provenance: "fitted: table"}`.
 Shape sourced(Shape value);
 /// Returns the key as an optional key.
 ShapeKey optional(ShapeKey key);
