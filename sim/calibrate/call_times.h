@@ -43,7 +43,7 @@ class CallTimes {
   void forget_starts() { device_.clear(); }
 
   /// Returns the calls with their times. The time of a call is the sum of its kernels. Omits calls if communication, or
-  /// a kernel of another call, ran at the same time as one of their kernels on its device. A kernel that overlaps
+  /// a kernel of another call, ran at the same time as one of their kernels on the same device. A kernel that overlaps
   /// another by up to 1 us, and by up to half of its own duration, counts as consecutive, because old profiles round to
   /// microseconds; for communication, any overlap counts.
   Profile profile() &&;

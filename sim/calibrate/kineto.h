@@ -11,8 +11,8 @@ namespace commfuse::calibrate {
 
 /// Assigns each kernel to the innermost operator with recorded shapes around its launch (the event with the kernel's
 /// correlation), or to the innermost operator if none has shapes. A kernel without such a launch or operator belongs to
-/// the operator with its external id. Throws ConfigError if the file cannot be read, is truncated, or is not such a
-/// trace.
+/// the operator with its external id. Throws ConfigError if the file cannot be read, is truncated, or is not a trace of
+/// Kineto.
 Profile read_kineto(const std::filesystem::path& path);
 
 }  // namespace commfuse::calibrate

@@ -37,7 +37,7 @@ struct Measurements {
 struct ObservedCollective {
   std::string op;
   CollectiveRow row;
-  bool of_base = false;  ///< In a table without a column for the machine, so `score` takes it for a row of the base.
+  bool of_base = false;  ///< From a table without a machine column; `score` takes such rows for rows of the base.
 };
 struct ObservedExchange {
   std::string op;

@@ -54,7 +54,8 @@ std::optional<DType> tensor_type(std::string_view name);
 /// Returns the bytes of one element of a type that a collective may have; 0 for an unknown type.
 int element_bytes(std::string_view name);
 
-/// Returns the input type in the name of a GEMM kernel: names of cuBLAS and CUTLASS have it, names of Triton do not.
+/// Returns the input type in the name of a GEMM kernel: names of cuBLAS and CUTLASS contain the type, names of Triton
+/// do not.
 std::optional<DType> type_in_kernel_name(std::string_view name);
 
 /// Returns nccl-tests' name of a PyTorch collective; empty if it has none.

@@ -18,8 +18,8 @@ class LeftOut {
   /// `names_strategies`: see commfuse::names_strategies(). Named strategies are never left out.
   explicit LeftOut(bool names_strategies) : names_strategies_(names_strategies) {}
 
-  /// Returns the rows of a point that have a result. Throws ConfigError for a strategy that cannot run, unless the
-  /// strategy is left out: if the user did not name it, and if another strategy runs at the point.
+  /// Returns the rows of a point that have a result. Throws ConfigError for a row that cannot run, unless the row is
+  /// left out: rows of strategies that the user did not name are left out where another strategy runs.
   std::vector<ResultRow> kept(std::span<const ResultRow> point_rows);
 
   /// Returns a line for each strategy that was left out, with the reason at its first point.

@@ -31,8 +31,8 @@ struct OneSchedule {
   [[nodiscard]] reports::ExportInput input() const { return {structure.plan.lowered, sizes, costs}; }
 };
 
-/// Returns a note that a schedule of the point's model states one weight instead of its experts, in a whole line; empty
-/// for a model whose GEMM has no experts.
+/// Returns a note, in a whole line, on how far a schedule accounts for the experts of the point's model; empty for a
+/// model whose GEMM has no experts.
 std::string note_on_experts(const Point& point, ScheduleUse use);
 
 /// Returns the schedule. If a strategy has several schedules, returns the fastest at the point, as `run` does, and

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws figures in the terminal.
+// Draws figures as text for the terminal.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace commfuse::sim {
 
-/// Draws figures as wide as the terminal (80 columns without a terminal), in ASCII if the locale is not UTF-8. Puts an
-/// empty line above each figure.
+/// Returns figures as wide as the terminal (80 columns without a terminal), in ASCII if the locale is not UTF-8. Puts
+/// an empty line above each figure.
 std::string plots_in_words(std::span<const reports::Figure> figures);
 
 }  // namespace commfuse::sim

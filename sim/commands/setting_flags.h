@@ -36,7 +36,8 @@ void read_files(const SettingArguments& arguments, Resolver& resolver);
 /// Reads the sources that take precedence over files: environment, --set, flags.
 void read_above_files(const SettingArguments& arguments, Resolver& resolver);
 
-/// Returns the files of --config and every value in settings that may be a path, because it has a dot or a slash.
+/// Returns the files of --config and every value in settings and axes that may be a path, because it has a dot or a
+/// slash.
 std::vector<std::string> files_named(const SettingArguments& arguments);
 
 /// Resolves files, environment, --set and flags. Throws ConfigError with every mistake.

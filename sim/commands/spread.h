@@ -10,7 +10,7 @@
 
 namespace commfuse::sim {
 
-/// Returns the number of GPUs that --gpus states. Throws ConfigError, with `example` as the remedy, unless it is a
+/// Returns the number of GPUs that --gpus states. Throws ConfigError, with `example` as the remedy, unless `text` is a
 /// whole number from 1 to 2^20.
 std::int64_t gpus_in(const std::string& text, std::string_view example);
 
@@ -18,10 +18,10 @@ std::int64_t gpus_in(const std::string& text, std::string_view example);
 /// is already a cluster, or if no cluster with such nodes is known.
 std::string cluster_of_nodes(const std::string& hardware);
 
-/// Sets ranks, replicas, machine and, by default, the batch, and returns a line that states what it set. In a training
-/// step, the GPUs become data-parallel replicas of the chosen tensor, pipeline, context and Ulysses ranks; in other
-/// scopes, they become tensor ranks. Throws ConfigError, with a remedy, if the number of GPUs does not match the chosen
-/// ranks or replicas, or if no cluster of the machine is known.
+/// Sets ranks, replicas, machine and, by default, the batch, and returns a line that states the new values. In a
+/// training step, the GPUs become data-parallel replicas of the chosen tensor, pipeline, context and Ulysses ranks; in
+/// other scopes, they become tensor ranks. Throws ConfigError, with a remedy, if the number of GPUs does not match the
+/// chosen ranks or replicas, or if no cluster of the machine is known.
 std::string spread_over(const std::string& gpus, Settings& settings);
 
 }  // namespace commfuse::sim

@@ -70,7 +70,7 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t max_by
 }
 
 /// Returns the settings in a folder; nothing if there are none. Reads up to one byte more than `expected_settings` has,
-/// which is enough to compare the two.
+/// which is enough to compare the settings.
 std::optional<std::string> settings_in(const fs::path& folder, const std::string& expected_settings) {
   return beginning_of(folder / settings_file, expected_settings.size() + 1);
 }

@@ -19,7 +19,7 @@ inline constexpr std::string_view overlap_config_file = "tp_comm_overlap_cfg.yam
 /// each site, one schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `model-<name>.yaml`
 /// for each site whose shape differs from the model's MLP; and, unless its methods would save no time, the
 /// overlap_config_file, limited to what Transformer Engine supports. `settings` are the settings that the user chose.
-/// Requires a plan that fits.
+/// Requires `tuning` to have a plan that fits.
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);
 

@@ -574,7 +574,8 @@ std::string megatron_heading(std::string_view framework) {
 
 namespace {
 
-/// Returns the memory that the smallest layout needs, and what may reduce it. Requires that no layout fits.
+/// Returns the memory that the smallest layout needs, and what may reduce it. Requires `tuning` to have no plan that
+/// fits.
 std::string out_of_memory(const TuneHeading& heading, const Tuning& tuning) {
   const double needed = gigabytes(tuning.least_memory);
   const double limit = tuning.memory_limit / 1e9;

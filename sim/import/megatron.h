@@ -30,8 +30,8 @@ struct OverlapSwitches {
 
 /// Reads Transformer Engine's userbuffers settings. Sets the framework of the step and the GEMMs that its
 /// implementation runs. Adds notes with the methods that the step prices and does not price, with the GEMMs that the
-/// switches turn off, and with those that have Transformer Engine's default method because the file lacks them. Throws
-/// ConfigError if the file has another format.
+/// switches turn off, and with the GEMMs that have Transformer Engine's default method because the file lacks them.
+/// Throws ConfigError if the file has another format.
 void add_overlap(const std::string& path, Imported& import, OverlapSwitches switches = {});
 /// Does the same for --tp-comm-overlap without a file, which acts like a file without GEMMs.
 void add_default_overlap(Imported& import, OverlapSwitches switches);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The allowed contents of each kind of YAML file, as data that `commfuse-sim schema` prints for editors. Loaders read
-// such files and report mistakes in values; a test compares the keys of every map with those that its loader accepts.
+// such files and report mistakes in values; a test compares the keys of every map with the keys that its loader
+// accepts.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class ShapeKind : std::uint8_t {
   boolean,
   count,   ///< a whole number from `least` to `largest`, or a string such as "8K" with a binary K, M or G
   number,  ///< from `least` to `largest`
-  list,    ///< a list of items of shape of[0]
+  list,    ///< a list whose items have the shape of[0]
   map,     ///< with `keys`
   table,   ///< a map whose keys match `pattern`, and whose values have the shape of[0]
   one_of,  ///< a value of any shape in `of`

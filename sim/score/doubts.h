@@ -46,12 +46,13 @@ PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 /// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Caches its results by machine; use one object for all tables. Machines are identified by address.
+/// Finds the doubts about the prices of ops. Caches results by machine, so use one object for all tables. Machines are
+/// identified by address and must outlive this object.
 class Doubts {
  public:
   /// Returns the doubts about ops that run one after another: first those about parameters, then one per shape, in the
   /// order of `shapes`. `total_us(machine)` returns the total time of the ops on another machine. Requires at least one
-  /// shape.
+  /// shape; the first shape selects the parameters, so all shapes must depend on the same parameters.
   template <class TotalUs>
   Uncertainty of(const Machine& machine, std::span<const TimedShape> shapes, const TotalUs& total_us) {
     double nominal = 0.0;

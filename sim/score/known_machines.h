@@ -34,7 +34,7 @@ class KnownMachines {
   /// Uses only `machines`. Machines with several nodes count as clusters.
   explicit KnownMachines(std::vector<Machine> machines);
 
-  /// Keeps only the machines with these names, each of one node. Without names, nothing is left out. Clusters stay for
+  /// Keeps only the one-node machines with these names. Without names, nothing is left out. Clusters stay for
   /// over_nodes(), which finds them by their nodes.
   void keep_only(std::vector<std::string> names) { kept_ = std::move(names); }
 

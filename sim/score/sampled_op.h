@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples many runs of an op under jitter, and computes the figures that published tables state about such times. Uses
-// the sampler of `run --jitter`.
+// Samples many runs of an op under jitter, and computes the figures that published tables state about times of repeated
+// ops. Uses the sampler of `run --jitter`.
 #pragma once
 
 #include <cstddef>

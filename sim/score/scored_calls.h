@@ -2,7 +2,7 @@
 // Scores a table whose rows time single calls of one kernel.
 //
 // A kind of kernel is a type with these static members:
-//   Columns                    reads a row: `hw` and size(Row&)
+//   Columns                    type that reads a row; it has the member `hw` and size(Row&)
 //   has_frameworks             whether a framework in the table's `# software:` comment helps to choose the machine
 //   group(hw, size)            the key that chooses the held-out rows
 //   why_not(columns, row, size, machine)  why the machine does not price the row; empty if it does

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine on which an engine serves one replica whose tensor ranks all have every token.
+// A machine on which an engine serves one replica of a model without sequence parallelism: every tensor rank has all
+// tokens.
 #pragma once
 
 #include <cstdint>

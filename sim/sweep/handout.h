@@ -23,8 +23,8 @@ struct SharedSweep {
 };
 
 /// Leads, on process 0. Calls `take` for each of `points`, in any order, until all have run or `stop` is set; points
-/// that other processes have begun are then finished. Before it returns or throws, it tells the other processes to
-/// exit. Throws std::runtime_error if another process fails, and rethrows what `take` throws.
+/// that other processes have begun are then finished. Tells the other processes to exit before it returns or throws.
+/// Throws std::runtime_error if another process fails, and rethrows what `take` throws.
 void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
           const std::atomic<bool>* stop);
 

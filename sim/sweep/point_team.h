@@ -19,8 +19,8 @@ namespace commfuse {
 /// Keeps one point simulator per thread from chunk to chunk, so that a thread can reuse what it has computed.
 class PointTeam {
  public:
-  /// `make_simulator` is called once on every thread. Requires threads >= 1, and that the list and what
-  /// `make_simulator` refers to outlive the team. With one thread, points run on the calling thread; otherwise on
+  /// `make_simulator` is called once on every thread. Requires `threads` >= 1. The list and all objects to which
+  /// `make_simulator` refers must outlive the team. With one thread, points run on the calling thread; otherwise on
   /// oneTBB's threads, which no call leaves running.
   PointTeam(const PointList& list, std::function<SimulatePoint()> make_simulator, int threads);
   PointTeam(const PointTeam&) = delete;

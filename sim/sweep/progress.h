@@ -31,7 +31,7 @@ struct ProgressState {
 
   /// Returns points per second; 0 before the first point.
   [[nodiscard]] double rate() const;
-  /// Returns the remaining time at this rate.
+  /// Returns the remaining time at the current rate; 0 before the first point.
   [[nodiscard]] std::chrono::duration<double> left() const;
 };
 
@@ -46,7 +46,7 @@ std::string as_bar(const ProgressState& state);
 /// Counts points from any thread and writes at intervals. The clock is an argument, so that tests can set the time.
 class Progress {
  public:
-  using Clock = std::function<std::chrono::duration<double>()>;  ///< since the start
+  using Clock = std::function<std::chrono::duration<double>()>;  ///< Returns the time since the start.
   using Write = std::function<void(const std::string&)>;
 
   Progress(ProgressForm form, std::size_t total, Clock clock, Write write, std::string_view noun = "points");

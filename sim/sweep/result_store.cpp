@@ -279,7 +279,7 @@ struct StoreReader::State {
   }
 
   /// Returns the next row, with a value for each own column; columns that the file lacks are absent. The row is valid
-  /// until the next call. Requires that there is a next row.
+  /// until the next call. Requires `has_row` to be true.
   const StoreRow& row() {
     read_held();
     if (has_own_columns) {

@@ -58,7 +58,7 @@ struct StorePart {
 
 /// Divides the rows of a store into at most `count` parts with about equal numbers of points, without splitting a
 /// point. Returns fewer parts if they would have few points. Several connections can read the parts simultaneously.
-/// Requires count >= 1.
+/// Requires `count` >= 1.
 std::vector<StorePart> parts_of(const Database& database, std::size_t count);
 
 /// Reads points in their order. Throws DamagedDatabase where a row differs from what was written.
@@ -83,8 +83,8 @@ class StoreReader {
 
   /// Returns the next point, or nothing at the end.
   std::optional<StoredPoint> next();
-  /// Calls take(point, row) for each row of the next point. A row is valid until its call returns. Returns false at the
-  /// end.
+  /// Calls take(point, row) for each row of the next point. A row is valid until the call of `take` returns. Returns
+  /// false at the end.
   bool next_point(const std::function<void(std::size_t point, const StoreRow& row)>& take);
   /// Starts again from the first point; after restrict_to(), from the first point of the part.
   void rewind();
@@ -124,7 +124,7 @@ class StoreWriter {
   /// Returns, by point, whether the point is stored.
   [[nodiscard]] const std::vector<bool>& held() const;
   [[nodiscard]] const StoreCounts& counts() const;
-  /// Adds a point that is not stored yet. The point stays in the file only after commit().
+  /// Adds a point that is not stored yet. commit() makes the point permanent.
   void add(std::size_t point, const std::vector<StoreRow>& rows);
   void commit();
   /// Returns the size of the file in bytes.

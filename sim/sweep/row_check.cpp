@@ -32,7 +32,7 @@ constexpr double longest_us = 9007199254.740992;
 struct Rule {
   bool is_needed = false;
   std::optional<Option> option{};  ///< the column's option
-  bool is_bandwidth = false;       ///< a bandwidth as users write it
+  bool is_bandwidth = false;       ///< the value is a bandwidth, written as users write it
   std::int64_t least = 0;          ///< for counts
   std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   double shortest = std::numeric_limits<double>::lowest();  ///< for numbers

@@ -28,8 +28,8 @@ struct JsonRows {
 /// Reads the output of `run` and `sweep` with -o json (a list of rows) or -o jsonl (one row per line), of layers, of
 /// whole models or of both; `file` is the input's name in messages. An empty input has no rows. The input is read row
 /// by row. An unknown column is ignored; a missing column has no value. Throws ConfigError with place and remedy for
-/// anything but a row of `result_schema` or of the schemas before it, for an inconsistent row, for a row of more than
-/// 16 MiB, and for more than 2 GiB of rows.
+/// anything but a row of `result_schema` or of older schemas, for an inconsistent row, for a row of more than 16 MiB,
+/// and for more than 2 GiB of rows.
 void rows_of_json(std::istream& in, const std::string& file, const JsonRows& take);
 /// Reads a file as rows_of_json() reads a stream; "-" is stdin. Also throws ConfigError if the file cannot be read or
 /// has no rows.

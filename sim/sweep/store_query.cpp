@@ -146,7 +146,7 @@ class Winners {
 
   explicit Winners(bool largest) : largest_(largest) {}
 
-  /// Requires that each group's rows come in ascending order of id.
+  /// The rows of each group must come in ascending order of id.
   void add(const std::string& group, std::int64_t id, Value by) {
     if (last_ == nullptr || group != *last_group_) {
       const auto [entry, is_new] = rows_.try_emplace(group, Row{id, by});

@@ -29,11 +29,11 @@ struct BestQuery {
   std::string by;
   std::vector<std::string> per;
   std::vector<std::string> without;  ///< Strategies to exclude.
-  bool without_bounds = false;       ///< Excludes rows that the column `bound` marks. Requires that column.
+  bool without_bounds = false;       ///< Excludes rows that the column `bound` marks. Requires the column to exist.
   Query query;                       ///< `where` applies before groups are formed; the other members apply afterwards.
 };
 
-/// Selects whether rows are compared with their checksums before the query, which takes about 3 us per row.
+/// Selects whether rows are compared with their checksums before the query; the comparison takes about 3 us per row.
 enum class Verify : std::uint8_t { nothing, rows };
 
 /// A setting that has one value in all rows of a store, and a different value in all rows of another store.
@@ -102,11 +102,11 @@ class StoreQuery {
   [[nodiscard]] bool holds_column(std::string_view name) const;
   /// Returns the columns that rows of these kinds may have but that no row has.
   [[nodiscard]] std::vector<std::string_view> empty_columns() const;
-  /// Returns whether a query may name the column: no row needs to have it.
+  /// Returns whether a query may name the column. Rows need no value in the column.
   [[nodiscard]] bool has_column(std::string_view name) const;
   /// Returns an expression for --where over columns of these rows, in double quotes.
   [[nodiscard]] std::string example_expression() const;
-  /// Attaches the rows of `other`, and returns the name of their schema here.
+  /// Attaches the rows of `other`, and returns the name of the schema with these rows in this database.
   std::string attach(const StoreQuery& other);
   void copy_rows(const StoreQuery& other);
 

@@ -32,7 +32,7 @@ struct StoreColumn {
 /// The last column of layers: the causes of the p99, as JSON.
 inline constexpr std::string_view causes_column = "p99_causes";
 
-/// A column of a store, as its file has it.
+/// A column in the file of a store.
 struct HeldColumn {
   std::string name;
   StoreType type = StoreType::word;

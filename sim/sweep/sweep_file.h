@@ -16,7 +16,7 @@ namespace commfuse {
 
 inline constexpr std::string_view sweep_schema = "commfuse.sweep/1";
 
-/// The outputs of a sweep in its folder, besides its settings.
+/// The outputs that a sweep file can request.
 inline constexpr std::array<std::string_view, 4> all_outputs{"csv", "json", "report", "map"};
 
 struct Sweep {
