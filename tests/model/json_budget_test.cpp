@@ -34,7 +34,7 @@ TEST(JsonBudget, AHundredLevelsAreTheLimit) {
   EXPECT_EQ(json_refusal(nested(101)), "a.json: more than 100 levels of nesting; use the unmodified file");
 }
 
-/// Returns an object of `keys` keys, nested in objects of one key each.
+/// Returns an object of `keys` keys, nested in an array and in two objects of one key each.
 std::string object_of(int keys) {
   std::string text = R"({"a": {"b": [{)";
   for (int i = 0; i < keys; ++i) {

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 Instant at(Duration time) { return Instant{time}; }
 
-/// One rank with the given purposes and times of ops.
+/// One rank whose ops have the given purposes and times.
 struct OneRank {
   OneRank() { recorder.start(1); }
   OneRank& op(Purpose purpose, Duration start, Duration end) {
@@ -37,8 +37,8 @@ TEST(Breakdown, EveryPartOfAMakespanIsNamed) {
   EXPECT_EQ(parts.makespan, Duration{24us});
   EXPECT_EQ(parts.busy, Duration{11us});
   EXPECT_EQ(parts.head, Duration{6us});
-  EXPECT_EQ(parts.bubble, Duration{3us});  // 12..15, including the add in this span
-  EXPECT_EQ(parts.tail, Duration{4us});    // 20..24, including the add in this span
+  EXPECT_EQ(parts.bubble, Duration{3us});  // 12..15, including the local op 12..13
+  EXPECT_EQ(parts.tail, Duration{4us});    // 20..24, including the local op 20..21
   EXPECT_EQ(parts.local, Duration{2us});
   EXPECT_EQ(parts.exposed, Duration{11us});  // 6 + 3 + 4 - 2
   EXPECT_EQ(parts.compute, Duration{9us});

@@ -35,7 +35,7 @@ TEST(CrossoverMap, ACellHasTheSavingOverTheNextFamilyAndOverSerial) {
   EXPECT_EQ(map.strategies, (std::vector<std::string>{"serial", "sliced"}));
 }
 
-// Serial is no overlap, even where the framework's own step is the baseline.
+// Serial never counts as overlap, even where the framework's own step is the baseline.
 TEST(CrossoverMap, TheFrameworksOwnStepIsTheBaseline) {
   std::vector<MapEntry> entries{at_seq(1, "serial", 100), at_seq(1, "fsdp", 90),    at_seq(1, "sliced", 81),
                                 at_seq(2, "serial", 200), at_seq(2, "fsdp", 180),   at_seq(2, "sliced", 198),
@@ -70,8 +70,8 @@ TEST(CrossoverMap, AnEntryWithoutATimeKeepsItsPlace) {
 }
 
 TEST(CrossoverMap, TheCrossoverIsExactForPowerLaws) {
-  // One family takes 1000 x seq, the other 8000 at every length. They are equal at 8, which is halfway between 4 and 16
-  // on a logarithmic scale.
+  // One family takes 1000 x seq, the other 8000 at every length. The times are equal at 8, which is halfway between 4
+  // and 16 on a logarithmic scale.
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000), at_seq(4, "flat", 8000), at_seq(16, "linear", 16000),
                                       at_seq(16, "flat", 8000)};
   const CrossoverMap map = crossover_maps(entries, rule).at(0);
@@ -113,7 +113,7 @@ TEST(CrossoverMap, AChangeBetweenCloseFamiliesIsNotClear) {
 }
 
 TEST(CrossoverMap, PlacesAreSortedAndChangesAreSearchedAlongEveryAxis) {
-  // Two sequences and two links; b wins only at the longer sequence with the faster link.
+  // Two sequence lengths and two link rates; b wins only at the greater length on the faster link.
   std::vector<MapEntry> entries;
   for (const double seq : {2.0, 1.0}) {
     for (const double link : {200.0, 100.0}) {

@@ -11,7 +11,7 @@ ScalingPoint point(std::int64_t ranks, std::int64_t batch, std::int64_t seq, std
 }
 
 TEST(Scaling, IsStrongWhereTheSameWorkRunsOnSeveralRankCounts) {
-  // From 2 to 8 ranks the speedup is at most 4; from 300 to 100 it is 3.
+  // From 2 to 8 ranks the speedup is at most 4; the time falls only from 300 to 100, a speedup of 3.
   const std::vector<ScalingPoint> points{point(4, 1, 1024, 180), point(2, 1, 1024, 300), point(8, 1, 1024, 100),
                                          point(2, 1, 2048, 900)};
   const std::vector<Scaling> scalings = scalings_of(points);

@@ -35,8 +35,8 @@ TEST(Uncertainty, AParameterComesBeforeAShapeAndNoneIsCountedTwice) {
 
 TEST(Uncertainty, OneStandardErrorApartIs84Percent) {
   const Uncertainty doubt{{{std::size_t{0}, std::log(2.0)}}};
-  // ln(2 us / 1 us) is one standard error of the ratio. There the distribution of errors (error_tail.h) equals the
-  // normal one, Phi(1).
+  // ln(2 us / 1 us) is one standard error of the ratio. At one standard error, the distribution of errors
+  // (error_tail.h) equals the normal one, Phi(1).
   EXPECT_NEAR(probability_shorter(1us, doubt, 2us, {}), 0.8413447460685429, 1e-15);
   EXPECT_NEAR(probability_shorter(2us, {}, 1us, doubt), 0.15865525393145707, 1e-15);
   EXPECT_EQ(probability_shorter(1us, doubt, 1us, {}), 0.5);
@@ -58,8 +58,8 @@ TEST(Evidence, LeavesNoUncertaintyInTheMeasuredTime) {
   EXPECT_NEAR(error_of(given(measured, evidence)), 0.0, 1e-15);
 }
 
-// The other time shares only the first doubt: it moves by the fraction 0.3 x 0.3 / 0.25 of 0.1, and its variance, 0.18,
-// falls by 0.09^2 / 0.25.
+// The other time shares only the first doubt. Its expected log ratio is 0.3 x 0.3 / 0.25 of 0.1, and its variance of
+// 0.18 falls by 0.09^2 / 0.25.
 TEST(Evidence, CarriesSharedDoubtOverToAnotherTime) {
   const Evidence evidence{{{{std::size_t{0}, 0.3}, {StepDoubt{"a"}, 0.4}}}, 0.1};
   const Uncertainty other{{{std::size_t{0}, 0.3}, {StepDoubt{"b"}, 0.3}}};

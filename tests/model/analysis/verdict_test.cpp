@@ -41,7 +41,7 @@ TEST(Verdict, ASlowScheduleTiesTooIfItIsUncertain) {
 }
 
 TEST(Verdict, SchedulesOfDifferentPointsAreComparedByTheirErrors) {
-  // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2%.
+  // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 95.2% by error_tail.h.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9524, 1e-4);
   // The second contender's win probability of 0.9 refers to its own point and does not affect this comparison.
   EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9524, 1e-4);

@@ -345,8 +345,8 @@ TEST_F(FrameworkTest, TheLossHoldsFourBytesPerLogitUnlessAFileStatesMore) {
             "./loom.yaml:14:24: 'value' is 200; choose 0 to 100");
 }
 
-// The backward pass of PyTorch's log-softmax has its output, the gradient of that and the gradient of its input, in 32
-// bits each. A compiled loss has the logits and their gradient, in 16 bits each.
+// PyTorch's backward pass of log-softmax holds the output, its gradient and the gradient of the input, in 32 bits each.
+// A compiled loss holds the logits and their gradient, in 16 bits each.
 TEST_F(FrameworkTest, ShippedFrameworksStateWhatTheirLossHolds) {
   for (const char* name : {"torchtitan", "fsdp", "deepspeed"}) {
     EXPECT_EQ(load_framework(name).loss_memory.value, 4 + 4 + 4) << name;

@@ -55,7 +55,7 @@ class HfConfigTest : public ::testing::Test {
     EXPECT_NE(at, std::string::npos) << from;
     return text.replace(at, from.size(), to);
   }
-  /// Returns messages without the path in front.
+  /// Removes the path in front of every message.
   [[nodiscard]] std::string without_path(std::string message) const {
     const std::string path = file_.string() + ":";
     for (std::size_t at = message.find(path); at != std::string::npos; at = message.find(path)) {
@@ -346,7 +346,8 @@ TEST_F(HfConfigTest, EverySecondLayerHasExpertsAndAnImpliedSharedOne) {
   EXPECT_EQ(model.kinds[1].mlp, MlpKind::mixture);
   EXPECT_EQ(model.experts->shared_ffn, 2048);
   EXPECT_EQ(model.ffn, 4096);
-  // 8 layers of attention 4 x 1024^2; 4 MLPs of 3 x 1024 x 4096; 4 x 17 experts of 3 x 1024 x 2048; routers, norms.
+  // 8 layers of attention 4 x 1024^2; 4 MLPs of 3 x 1024 x 4096; 4 x 17 experts of 3 x 1024 x 2048; 4 routers; 2 tables
+  // of the vocabulary. The total also has 17 norms.
   const std::int64_t weights =
       8 * 4 * 1024 * 1024 + 4 * 3 * 1024 * 4096 + 4 * 17 * 3 * 1024 * 2048 + 4 * 16 * 1024 + 2 * 1024 * 1024;
   EXPECT_EQ(parameters_of(model).total(), weights + 17 * 1024);
@@ -603,7 +604,7 @@ TEST_F(HfConfigTest, AHugeNumberOfExpertsIsNotTakenForNone) {
       "'num_experts' is 18446744073709551615; choose 1 to 65536");
 }
 
-// config.json of Step-3 has a string here; other files have a list.
+// In moe_layers_enum the config.json of Step-3 has a string; other files have a list.
 TEST_F(HfConfigTest, LayersWithExpertsMayBeATextOrAList) {
   const auto with_layers = [](std::string_view layers) {
     return llama_with("\"hidden_act\"", fmt::format("\"moe_num_experts\": 8, \"moe_top_k\": 2, \"moe_layers_enum\": "

@@ -161,7 +161,7 @@ TEST_F(InheritedRates, FewerNicsSlowCollectivesButNotExchanges) {
   EXPECT_EQ(collective_across(machine, 1).rate.value, collective_across(base, 1).rate.value);
 }
 
-/// The A800 states the channels that NCCL finds, so NCCL's estimates are those of its links.
+/// The A800's file states the channels that NCCL finds, so NCCL's estimates are those of the A800's links.
 TEST_F(InheritedRates, AMachineOfTheCatalogueWithOtherLinksKeepsItsRates) {
   const CollectiveParameters collective = load_machine("a800-sxm").link.collective;
   EXPECT_EQ(collective.rate.value, BytesPerSecond{150.4e9});

@@ -62,7 +62,7 @@ class LoadMachineTest : public ::testing::Test {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
-  /// Returns the line in which a file of the catalogue first has this text.
+  /// Returns the number of the first line of a catalogue file that contains this text.
   [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
     const std::string content = read(configs_folder + "/" + source);
     return 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(content.find(text)), '\n');
@@ -325,7 +325,7 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     fs::copy_file(topologies + "/smi_pcie.txt", folder_ / "box.txt");
   }
 
-  /// Returns the H100 machine with this topology.
+  /// Writes the H100 machine with this topology and these rates, and returns the path.
   [[nodiscard]] std::string with_topology(const std::string& lines, const std::string& gpus = "8",
                                           const std::string& rate = "361 GB/s",
                                           const std::string& nominal = "450 GB/s") const {
@@ -477,7 +477,7 @@ std::string ring_of_rate(const std::string& rate) {
          ", issue_cost: {value: 5 us" + prior + "}";
 }
 
-/// If such files were accepted, the programs would abort, because their results would be faster than the NICs.
+/// If a file with faster groups were accepted, the programs would abort, because results would be faster than the NICs.
 TEST_F(LoadMachineTest, GroupsAreNoFasterThanTheirNics) {
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
   const auto mistake_of = [&](const std::string& groups) {
@@ -512,8 +512,8 @@ TEST_F(LoadMachineTest, AllToAllsOverNodesSendHalfTheirDataThroughNics) {
                          "GPUs send 93.75 GB/s; lower it, or correct the rate of the wires"),
             std::string::npos)
       << message;
-  // Each GPU has a NIC of 50 GB/s to itself, in every group. All data that a single GPU of a node sends
-  // passes through it.
+  // In every group, each GPU has a NIC of 50 GB/s to itself. All data that a single GPU of a node sends passes through
+  // this NIC.
   const Machine slow = load_machine(changed(cluster, "\n    tree:", with_rate("45 GB/s")));
   EXPECT_EQ(collective_across(slow, 1).all_to_all->large.rate.value, BytesPerSecond{45e9});
   const Machine fast = load_machine(changed(cluster, "\n    tree:", with_rate("93 GB/s")));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that each of the twelve keys of TransformerEngine's tp_comm_overlap_cfg has the default method that
-// initialize_ub assigns, and a schedule of commfuse that can be proved, and that docs/implementations.md lists the same
-// keys.
+// Tests the twelve keys of TransformerEngine's tp_comm_overlap_cfg: each has the default method that initialize_ub
+// assigns, and a schedule of commfuse that can be proved. docs/implementations.md must list the same keys.
 #include "model/config/overlap_keys.h"
 
 #include <fmt/format.h>

@@ -304,7 +304,7 @@ TEST(CollectiveTime, KeepsTheStepsOfMeasuredLinksOnOtherLinks) {
   // The ring would take 4003 us; the bytes of the tree take twice as long as on the real links.
   EXPECT_NEAR(to_microseconds(time_on_links(0.5)), 2 * tree_at_crossover_us - 50.0, 1e-3);
   EXPECT_EQ(time_on_links(1.0), Duration{2003us});
-  // The tree would take less, but links twice as fast make it at most twice as fast.
+  // The tree would take less, but links twice as fast make an all-reduce at most twice as fast.
   EXPECT_EQ(time_on_links(2.0), Duration{1'001'500ns});
 }
 

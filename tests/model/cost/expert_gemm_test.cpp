@@ -24,7 +24,7 @@ constexpr ExpertSplit shared_columns_of_32{.count = 32, .active = 4, .ranks = 2}
 constexpr ExpertSplit contraction_of_32{.count = 32, .active = 4, .cut = WeightCut::contraction};
 constexpr ExpertSplit shared_contraction_of_32{.count = 32, .active = 4, .ranks = 2, .cut = WeightCut::contraction};
 
-/// One of eight ranks: 8,192 tokens before the up projection of 8,192 x 8,192, and after it.
+/// GEMMs of 8,192 tokens on one of eight ranks: an up and a down projection of 8,192 x 8,192.
 constexpr GemmSize up{.m = 8192, .n = 1024, .k = 8192};
 constexpr GemmSize down{.m = 8192, .n = 8192, .k = 1024};
 

@@ -113,7 +113,7 @@ TEST(ExpertLayer, FewColumnsLoadNoFasterThanTheirSms) {
   Accelerator accelerator = accelerator_with_experts();
   accelerator.sm_bandwidth.value = BytesPerSecond{1e9};
   accelerator.experts->sm_loads.value = 2.0;
-  // Each GEMM has 4 x 2 times 128 columns at 2 GB/s.
+  // Each GEMM has 4 x 2 blocks of 128 columns, each of which is loaded at 2 GB/s.
   EXPECT_EQ(expert_layer_time(accelerator, two_tiles), in_microseconds(10.0 + 32.768 + 16.384));
 }
 

@@ -47,7 +47,7 @@ Costs some_costs(const Program& program) {
   return costs;
 }
 
-/// Returns times of `op` in `count` samples, [rank][sample].
+/// Returns the times of `op` in `count` samples, indexed by rank and sample.
 std::vector<std::vector<double>> sampled(JitterSampler& sampler, std::int32_t ranks, std::size_t op, double nominal,
                                          std::size_t count) {
   std::vector<std::vector<double>> times(static_cast<std::size_t>(ranks));

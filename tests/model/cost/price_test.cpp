@@ -201,7 +201,7 @@ TEST(Price, ThePartsOfAKernelAddUpToTheKernel) {
   }
 }
 
-// Whole, a GEMM of 512 rows leaves much of its last wave of tiles on an A100 empty.
+// An uncut GEMM of 512 rows leaves much of its last wave of tiles on an A100 empty.
 TEST(Price, AKernelTakesTheBestCutOfItsRowsEvenIfItsPartsAreColumns) {
   const Machine a100 = gapless_machine("hardware/a100-sxm-80.yaml");
   const auto times_of = [&](Scope scope, std::int64_t tokens) {
@@ -237,14 +237,14 @@ TEST(Price, TheBoundComputesTheScoresOfTheBestCutOfUnfusedAttention) {
   };
   const Priced bound(Scope::attention, 8, "fused_kernel", h100, unfused, {.sub_slices = 2});
   Duration shortest_sum = Duration::max();
-  for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // 8 ranks with two blocks each can have these parts.
+  for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // 8 ranks with two blocks each can have these numbers of parts.
     shortest_sum = std::min(shortest_sum, in_parts(parts));
   }
   EXPECT_LT(shortest_sum, in_parts(1));
   EXPECT_EQ(bound.costs.duration[bound.first(OpKind::attention)], shortest_sum);
   const Priced serial(Scope::attention, 8, "serial", h100, unfused);
   EXPECT_EQ(serial.costs.duration[serial.first(OpKind::attention)], in_parts(1));
-  // A fused kernel skips masked scores, whether cut or not.
+  // Fused attention skips masked scores, whether it is cut or not.
   const Priced fused(Scope::attention, 8, "fused_kernel", h100);
   EXPECT_EQ(fused.costs.duration[fused.first(OpKind::attention)], attention_time(h100.accelerator, size, 132));
 }

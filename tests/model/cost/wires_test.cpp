@@ -122,8 +122,8 @@ TEST(Wires, AcrossNodesDifferFromWiresInsideANode) {
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
 }
 
-/// Returns two bridges of four GPUs under two roots. A pair gets 20 of a wire's 25 GB/s, or 8 of the 10 GB/s between
-/// the roots.
+/// Returns two roots, each with one bridge of four GPUs. A pair gets 20 of a wire's 25 GB/s, or 8 of the 10 GB/s
+/// between the roots.
 Machine two_roots() {
   Machine machine = shipped_machine("hardware/h100-sxm.yaml");
   machine.link.peer.rate.value = BytesPerSecond{20e9};
@@ -141,8 +141,8 @@ Machine two_roots() {
   return machine;
 }
 
-// In step s a GPU sends to the GPU s places ahead, so s GPUs of each root, at most four, send across to the other root.
-// A single transfer between the roots has 20 x 10 / 25 = 8 GB/s, which is also the total rate of all transfers between
+// In step s a GPU sends to the GPU s places ahead, so min(s, 8 - s) GPUs of each root send across to the other root. A
+// single transfer between the roots has 20 x 10 / 25 = 8 GB/s, which is also the total rate of all transfers between
 // them.
 TEST(Wires, BetweenRootsAreSharedByAllTransfersAcross) {
   const Machine tree = two_roots();

@@ -48,7 +48,7 @@ TEST(Copies, WiresAndTheirSharesMakeTheExpectedRate) {
   EXPECT_NEAR(expected_host_copy(load_machine("h100-sxm")).value, 0.87 * 63e9, 1e3);
   EXPECT_NEAR(expected_host_copy(load_machine("a100-sxm-80")).value, 0.87 * 31.5e9, 1e3);
   EXPECT_EQ(expected_host_copy(load_machine("gb200")).value, 0.0);
-  // Two GPUs are below one bridge, four below each of the two roots.
+  // Each bridge has two GPUs, and each of the two roots has four.
   const Machine pcie = load_machine("pcie-rtx-pro-6000");
   EXPECT_NEAR(expected_copy(pcie, 0, 1, false).value, 0.83 * 63e9, 1e3);
   EXPECT_NEAR(expected_copy(pcie, 0, 7, false).value, 0.70 * 63e9, 1e3);
@@ -142,8 +142,8 @@ TEST(Copies, APartialMatrixIsNeverHealthyAndUnknownGpusAreOmitted) {
   EXPECT_TRUE(judge_copies(machine, {copy_table("read", 8, [](int, int) { return 0.0; })}, 0.01).empty());
 }
 
-/// Returns a random number with mean 0 and standard deviation 1. Its distribution, a sum of 12 uniform ones, is close
-/// to normal up to about 3 standard deviations.
+/// Returns a random number with mean 0 and standard deviation 1: the centred sum of 12 uniform ones, whose distribution
+/// is close to normal up to about 3 standard deviations.
 double normal_of_node(std::uint32_t node, std::uint32_t draw) {
   double sum = -6.0;
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -43,8 +43,8 @@ Expected expected_of(const Message& message, Limit limit) {
           .limit = limit};
 }
 
-// All-reduce has four sizes, and all-gather has two. Only one size is limited by latency: that half has a single row
-// and is omitted.
+// All-reduce has four sizes, and all-gather has two. Latency limits only one size of all-reduce; a half with a single
+// row is omitted.
 TEST(Evidence, TakesMediansOfCollectivesAndLimits) {
   Rows rows;
   std::vector<Expected> expected;
@@ -151,7 +151,7 @@ TEST(Judge, AShortLogIsUndecidedUnlessTheNodeIsFarTooSlow) {
   EXPECT_EQ(judged_node(scaled(4.0, message_rows(machine, {LinkOp::all_reduce})), machine).health, Health::bad);
 }
 
-// All sizes are within those that the fit of the shipped file saw, and take 1 / 0.9 times as long as it states.
+// The fit of the shipped file saw all of these sizes. They take 1 / 0.9 times as long as the file states.
 TEST(Judge, SeesSmallerFaultsWithAFileOfItsOwnFleet) {
   const Machine machine = load_machine("h100-sxm");
   Rows rows;

@@ -205,7 +205,7 @@ TEST(RankSteps, TwoBadRanksAreBothNamed) {
   ASSERT_EQ(judgement.suspects.size(), 2U);
 }
 
-// A trace may begin or end inside a step, so a rank may lack the kernels of this step.
+// A trace may begin or end inside a step, so a rank may lack the kernels of that step.
 TEST(RankSteps, AStepWithoutANumberHidesNoOtherStep) {
   std::vector<RankStep> slow_compute = make_steps({.compute = 1.3});
   slow_compute.back().compute_us = 0.0;

@@ -32,7 +32,7 @@ CustomAllReduce invented_kernels() {
   return kernels;
 }
 
-/// Returns rows from 256 B to 8 MiB on these ranks, with each time multiplied by `factor()`.
+/// Returns rows from 256 B to 8 MiB for these numbers of ranks, with each time multiplied by `factor()`.
 template <class Factor>
 std::vector<CustomAllReduceRow> all_reduce_rows(const CustomAllReduce& kernels, const std::vector<int>& ranks,
                                                 Factor factor) {

@@ -187,7 +187,8 @@ std::vector<Row> measured_rows(const Accelerator& machine, std::vector<Row> shap
   return shapes;
 }
 
-/// Makes rows of `machine_of(seed)`, of which `count` calibrate the base and the rest test the result.
+/// Makes rows of `machine_of(seed)` for each of 40 seeds. `count` of these rows calibrate the base, and the rest test
+/// the result.
 template <class Row, class MachineOf>
 Law law_of(const std::vector<Row>& shapes, std::size_t count, const MachineOf& machine_of) {
   Law law;

@@ -14,7 +14,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns rows over the whole grid whose times are `truth` times the formula's; one row in `outlier_every` is four
+/// Returns rows over the whole grid. Their times are `truth` times the formula's; one row in `outlier_every` takes four
 /// times as long.
 std::vector<ChoiceRow> rows_of(const KernelChoice& truth, std::size_t outlier_every) {
   std::vector<ChoiceRow> rows;

@@ -22,7 +22,7 @@ using Path = std::vector<int>;
 constexpr WireRates nvlink_rates{
     .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{50e9}, .root = BytesPerSecond{40e9}};
 
-/// Cells as the tool prints them, separated by tabs and with an underlined first line.
+/// A table, which smi_text() prints as the tool does: with tabs between cells and an underlined first line.
 struct SmiTable {
   std::vector<std::string> gpus;
   std::vector<std::string> nics;

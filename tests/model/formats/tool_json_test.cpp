@@ -9,7 +9,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns the last of the notes that are kept of this many.
+/// Adds `count` notes, and returns the last of those that take() returns.
 std::string last_of(int count) {
   ReadingNotes notes;
   for (int i = 0; i < count; ++i) {

@@ -253,7 +253,7 @@ TEST(BuildTopology, BetweenRailsARoutePassesTheSpineAtTheRateOfALeaf) {
 }
 
 TEST(BuildTopology, NoGpuForwardsFromTheNetwork) {
-  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: this path is shorter, but not permitted.
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: a path over GPU 4 is shorter, but not permitted.
   TopologyPlan plan = on_rails();
   plan.kind = NodeKind::full_mesh;
   const Topology topology = build_topology(plan);

@@ -6,7 +6,7 @@
 namespace commfuse {
 namespace {
 
-/// A builder with the operands of GEMMs of one block of rows.
+/// A builder with operands for GEMMs of one block of rows.
 struct Bench {
   ProgramBuilder builder{"bench", Mesh{{{"tp", 4}}}};
   DimensionId tokens = builder.dimension("tokens", 4);

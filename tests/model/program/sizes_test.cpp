@@ -11,8 +11,8 @@
 namespace commfuse {
 namespace {
 
-/// Returns a program with tokens in 4 blocks and hidden in one; x is one block of tokens (bf16), sum holds all of them
-/// (fp32).
+/// Returns a program with tokens in 4 blocks and hidden in one. x holds one block of tokens (bf16), sum holds all
+/// blocks (fp32).
 Program program_of_two_buffers() {
   ProgramBuilder builder("serial gate_up", Mesh{{{"tp", 4}}});
   const DimensionId tokens = builder.dimension("tokens", 4);

@@ -18,7 +18,7 @@ namespace {
 
 using test::replaced;
 
-/// A handwritten schedule without its optional parts; every test below breaks it in one way.
+/// A handwritten schedule without its optional parts; most tests below break it in one way.
 const std::string ring_text = R"(schema: commfuse.schedule/1
 name: two-step ring
 mesh: {tp: 4}

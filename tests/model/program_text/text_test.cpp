@@ -147,7 +147,7 @@ class Zoo {
     const TensorId d = builder_.function_tensor("d", Function::swiglu, c);
     const TensorId e = builder_.function_tensor("e", Function::gelu, d);
     builder_.function_tensor("f", Function::copy, builder_.function_tensor("g", Function::add, e));
-    Index both = along(mesh(), 1, -1);  // 8*((node+1)%2) + (tp+3)%4 - 1
+    Index both = along(mesh(), 1, -1);  // with the next line, 8*((node+1)%2) + (tp+3)%4
     both.terms[0] = {8, 1};
     builder_.initially(builder_.rows_of(x_, mirrored(), 2), a, both + -1, 0);
     builder_.finally(builder_.whole(y_), c, 0, along(mesh(), 1) * 2);

@@ -563,7 +563,7 @@ TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
 }
 
 TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
-  // Each rank sends zeros to the other, which adds its partial product of row 0; both partial sums are then added.
+  // Each rank sends zeros to the other, which adds its partial product of row 0; an all-reduce then adds both sums.
   Small small;
   const OpId zero = small.zero(small.row(small.slots, 0));
   const OpId moved = small.exchange({small.row(small.slots, 0)}, {small.row(small.slots, 1)}, {zero});
@@ -910,7 +910,7 @@ TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   EXPECT_EQ(findings_of(program), Sentences{"bounds: tensor dw has an invalid extent or definition"});
 }
 
-/// Returns the message that refuses a generated schedule; empty if it is proved.
+/// Returns the message that refuses a generated schedule; empty if it is proved, "wrong" if the proof finds a mistake.
 std::string proof_refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
   try {
     const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);

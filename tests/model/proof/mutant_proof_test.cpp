@@ -72,7 +72,7 @@ TEST(MutantProof, AgreesWithTheWholeProofOnNestedRings) {
   EXPECT_GT(counts["shift contents"], 0);
 }
 
-// Some of these have predicates, halves of exchanges, pushes or pulls.
+// Some of these schedules have predicates, halves of exchanges, pushes or pulls.
 TEST(MutantProof, AgreesWithTheWholeProofOnHandwrittenSchedules) {
   std::map<std::string, int> counts;
   for (const auto& entry : std::filesystem::directory_iterator(COMMFUSE_SOURCE_DIR "/configs/schedules")) {

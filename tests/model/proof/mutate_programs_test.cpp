@@ -260,9 +260,9 @@ TEST(Mutations, KeepWaitsAndIdsWhenLanesOrOrderChange) {
 }
 
 TEST(Mutations, IncludeEveryPossibleMutationOfAnOp) {
-  // One exchange on three ranks, whose send is indexed by the rank. Its mutations are two other shifts, two other
-  // offsets of the row that it sends, two other positions of the row that it receives, another buffer at each end, and
-  // its removal.
+  // One exchange on three ranks; the row that it sends is indexed by the rank. Its mutations are two other shifts, two
+  // other offsets of that row, two other positions of the row that it receives, another buffer at each end, and its
+  // removal.
   ProgramBuilder builder("one", Mesh{{{"tp", 3}}});
   const DimensionId tokens = builder.dimension("tokens", 3);
   const DimensionId hidden = builder.dimension("hidden", 1);

@@ -154,7 +154,7 @@ std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
 }
 
 /// Number of indices of index_of(): constants from -1 to 12, scales of 0 and of divisors of 6 with both signs, offsets
-/// from 0 to 2, both signs, and one or two terms.
+/// from 0 to 2, both signs, and again nine scales, of the second axis.
 constexpr int formulas = 14 * 9 * 3 * 2 * 9;
 Index index_of(int formula, const Mesh& mesh) {
   constexpr std::array<std::int32_t, 9> scales{-6, -3, -2, -1, 0, 1, 2, 3, 6};

@@ -59,7 +59,7 @@ void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
   }
 }
 
-/// Visits rings inside and between nodes, with rows by 3*node+tp.
+/// Visits schedules with rings inside and between nodes, whose rows are numbered by inner*node+tp.
 template <class Visit>
 void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
   const Strategy& commfuse = commfuse_strategy;
@@ -74,7 +74,7 @@ void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
 
 // --- every schedule ------------------------------------------------------------------------------------------------
 
-/// Returns true for schedules that cut queries that all ranks have. Under a causal mask such slices need not be
+/// Returns whether the schedule cuts queries that all ranks have. Under a causal mask, a rank's slices need not be
 /// rotations of other ranks' slices.
 bool cuts_queries_of_all_ranks(const Program& program) {
   const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
@@ -258,7 +258,7 @@ TEST(Symmetry, GivesTheVerdictOfEveryRankForRandomChanges) {
 
 // --- by hand -------------------------------------------------------------------------------------------------------
 
-/// A program in which x is a shard of one block on each rank of a mesh; rank r has its own block in `shard`.
+/// A program in which each rank of a mesh begins with one block of x, at position `mine`, in `shard`.
 struct Shards {
   explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
     builder.initially(builder.whole(shard), x, mine, 0);
@@ -312,8 +312,8 @@ TEST(Symmetry, ReducesADeadlockedRingToRankZero) {
   EXPECT_EQ(on_every_rank(program), "deadlock");
 }
 
-/// Returns a program that gathers shards by 3*node+tp first among the three ranks of a node, then between the two
-/// nodes.
+/// Returns a program that gathers shards by 3*node+tp in two steps: among the three ranks of a node, and between the
+/// two nodes; the latter comes first if `nodes_first` is true.
 Program gathered_in_two_steps(bool nodes_first) {
   const Mesh mesh{{{"node", 2}, {"tp", 3}}};
   Index mine = along(mesh, 1);

@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns every schema between double quotes in the sources of these folders, except in the list itself.
+/// Returns every schema between double quotes in the sources of these folders, except in the files of the list itself,
+/// and commfuse.version/1, which only those files contain.
 std::set<std::string> schemas_in_sources() {
   static const std::regex schema(R"re(\\?"(commfuse\.[a-z_]+/[0-9]+)\\?")re");
   std::set<std::string> schemas{"commfuse.version/1"};

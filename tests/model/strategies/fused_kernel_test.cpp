@@ -77,7 +77,7 @@ TEST(FusedKernel, HoldsAsManyPartialSumsAsAKernelThatCutsTokens) {
   const Program shards = generate(operation_of(Scope::down, false), 4, fused_kernel_strategy, {.sub_slices = 2});
   const Transformer model = bare_mlp({.hidden = 64, .ffn = 64});
   const Sizes sizes = bind_sizes(sums, quantities_of(model, {.seq = 64}));
-  // x and the weight have 64 x 16 elements each, the sums 64 x 64, the partial sums as many and the received 3/4 of it.
+  // x and the weight have 64 x 16 elements each, the sums and the partial sums 64 x 64 each, the received sums 48 x 64.
   EXPECT_EQ(bytes_per_rank(sums, sizes).count, 2 * (2 * 64 * 16 + 2 * 64 * 64 + 48 * 64));
   // After the reduce-scatter, a rank holds a quarter of the sums.
   EXPECT_EQ(bytes_per_rank(shards, bind_sizes(shards, quantities_of(model, {.seq = 64}))).count,

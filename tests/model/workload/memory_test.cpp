@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares memory with the tables and figures of the papers that the formulas come from.
+// Tests the memory of layers and steps, where possible against the tables and figures of papers.
 #include "model/workload/memory.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(LayerActivations, WithEverySecondGemmAreItsInputAndTheOtherOutputs) {
   plan.sequence_parallel = true;
   plan.seq = 8;                                                    // one token per rank
   EXPECT_EQ(kept(compiled_titan), 4 * 8192 + shared);              // the input, and the sum after attention
-  EXPECT_EQ(kept(eager_titan), 6 * 8192 + shared + 8 * 2 * 8192);  // and the last sum and, whole, what it adds up
+  EXPECT_EQ(kept(eager_titan), 6 * 8192 + shared + 8 * 2 * 8192);  // also the last sum, and its addends of all 8 tokens
 }
 
 TEST(LayerActivations, WithEverySecondGemmDropRoutedExperts) {
