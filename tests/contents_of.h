@@ -9,7 +9,7 @@
 
 namespace commfuse::test {
 
-/// Returns an empty string for a missing file.
+/// Returns the contents of a file; an empty string if it is missing.
 inline std::string contents_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

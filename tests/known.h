@@ -32,7 +32,7 @@ inline std::string known_settings() {
   return fmt::format("{}", fmt::join(keys, ", "));
 }
 
-/// Returns the settings of points that are counts: "ranks, seq, ...".
+/// Returns the keys of all settings of a point that are counts: "ranks, seq, ...".
 inline std::string known_numbers() {
   std::vector<std::string_view> keys;
   for (const Field& field : run_fields()) {

@@ -6,8 +6,8 @@
 
 namespace commfuse {
 
-/// Reproducible errors of one percent, or of `spread`: sums of three numbers of a Weyl sequence, which are
-/// approximately normal.
+/// Reproducible relative errors with a standard deviation of `spread`. Their logarithms are approximately normal: sums
+/// of three numbers of a Weyl sequence.
 class Noise {
  public:
   explicit Noise(double spread = 0.01) : spread_(spread) {}

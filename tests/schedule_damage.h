@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds small mistakes to the text of a schedule, which usually can still be parsed.
+// Adds small mistakes to the text of a schedule; the damaged text can usually still be parsed.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace commfuse::test {
 
-/// A small random generator that gives equal numbers on every machine.
+/// A small random generator that draws the same numbers on every machine.
 struct Dice {
   std::uint32_t state = 1;
   std::size_t below(std::size_t bound) {

@@ -125,7 +125,7 @@ void csv(std::string_view bytes) {
   });
 }
 
-/// Checks that every result belongs to a test, and to a GPU if it has an id.
+/// Checks that every result belongs to a test, and names an entity exactly if it has an id.
 void dcgm_diag(std::string_view bytes) {
   tolerate([&] {
     for (const DcgmResult& result : read_dcgm_diag(bytes, "input.json").results) {
@@ -143,7 +143,7 @@ void deepspeed(std::string_view bytes) {
   tolerate([&] { import::read_deepspeed(source); });
 }
 
-/// Checks that every choice is a value of a setting.
+/// Checks that every choice is a value of a setting, and that costs are in range.
 void framework(std::string_view bytes) {
   tolerate([&] {
     const Framework loaded = load_framework(input_file("input.yaml", bytes).string());
@@ -157,7 +157,7 @@ void hf_config(std::string_view bytes) {
   tolerate([&] { read_hf_config(input_file("config.json", bytes)); });
 }
 
-/// Checks that the settings run on a machine, with costs that can be priced.
+/// Checks that an implementation can run somewhere, and that its costs are in range.
 void implementation(std::string_view bytes) {
   tolerate([&] {
     const auto loaded = load_implementation(input_file("input.yaml", bytes).string());
@@ -266,7 +266,7 @@ void schedule(std::string_view bytes) {
   });
 }
 
-/// Checks that each rank occurs once in a step, with times of at least 0.
+/// Checks that each rank occurs at most once in a step, and that no time is negative.
 void step_times(std::string_view bytes) {
   is_step_times(bytes);
   tolerate([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generates settings for trying the laws: every machine, scope and strategy in turn, with all other settings drawn.
+// Generates the settings on which the laws are tried.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ struct Place {
 struct Axes {
   std::vector<MachineChoice> machines;
   std::vector<std::string> models;
-  std::vector<Place> places;  ///< Machine by machine; strategies that have a schedule for the scope.
+  std::vector<Place> places;  ///< By machine; only strategies that have a schedule for the scope.
 };
 /// Reads the machines of the config folder.
 Axes shipped_axes();
 
-/// Makes the setting with number `index`. If that setting cannot be run, another `attempt` gives a different one at the
-/// same place. A pure function.
+/// A pure function that makes the setting with number `index`. If that setting cannot be run, another `attempt` gives a
+/// different one; independent_draws keeps its place.
 struct Generator {
   std::string_view name;
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);

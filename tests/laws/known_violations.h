@@ -16,13 +16,13 @@ struct KnownViolation {
   std::string cause;  ///< A sentence, shared by all violations of this cause.
   const Law* law = nullptr;
   Setting before;  ///< Minimized.
-  Setting after;   ///< The setting that the law compares it with; the same setting if the law checks a single result.
-  double factor = 1.0;  ///< The largest factor of all settings that it covers.
+  Setting after;   ///< The setting that the law compares with `before`; equal to it if the law checks a single result.
+  double factor = 1.0;  ///< The largest factor of all settings that the entry covers.
   /// Conditions on a setting of this cause: by key, the allowed values. Other keys may have any value.
   std::map<std::string, std::vector<std::string>> where;
 };
 
-/// Throws std::runtime_error if an entry names an unknown law or setting.
+/// Throws std::runtime_error if an entry names an unknown law or setting, or a value that the setting cannot have.
 std::vector<KnownViolation> read_known_violations(const std::string& path);
 
 /// Returns whether an entry covers the violation.

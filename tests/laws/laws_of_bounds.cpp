@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every result is above the bounds (free links, free compute, wires, peaks, memory, the fused kernel), and some results
-// reach their bound.
+// No result is faster than its bounds (free communication, free compute, wires, peaks, memory, the fused kernel), and
+// some results reach their bound.
 #include <algorithm>
 #include <array>
 

@@ -96,7 +96,7 @@ std::optional<Setting> fewer_tokens_of_a_layer(const Setting& setting, Draws&) {
 
 bool attends(const Setting& setting) { return has_attention(*scope_named(setting.text("scope"))); }
 
-/// Returns an equal number of tokens in fewer sequences.
+/// Returns the setting with half as many sequences of twice the length; nothing if the batch is odd.
 std::optional<Setting> longer_sequences(const Setting& setting) {
   const std::optional<Setting> half = halved(setting, "batch");
   return half ? doubled(*half, "seq") : std::nullopt;

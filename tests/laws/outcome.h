@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator's result for a setting: the fastest schedule of its strategy, or a whole model with it.
+// The simulator's result for a setting: the fastest schedule of the strategy, or a whole model that uses the strategy.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace commfuse::laws {
 
-/// Times in picoseconds; doubles, which are exact up to 2^53.
+/// Returns a time in picoseconds. Doubles are exact up to 2^53.
 inline double picoseconds(Duration time) { return static_cast<double>(time.count()); }
 
 struct Outcome {
@@ -45,8 +45,8 @@ struct Outcome {
 /// Runs settings on one thread and caches what they share.
 class Simulator {
  public:
-  /// Runs a setting; a pure function of it. Only layers can have changed machines. The simulator must outlive
-  /// the schedules of its results.
+  /// Runs a setting; the result depends on nothing else. Only layers can have changed machines. The simulator must
+  /// outlive the schedules of its results.
   Outcome run(const Setting& setting);
 
  private:

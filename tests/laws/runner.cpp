@@ -10,7 +10,7 @@ namespace commfuse::laws {
 
 namespace {
 
-/// A violation of a law by a setting that was run.
+/// The result of a law that applies to a setting; the law is violated if `factor` exceeds 1.
 struct Finding {
   Setting after;
   double factor = 1.0;

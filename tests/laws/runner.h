@@ -26,7 +26,7 @@ struct Trial {
 struct Violation {
   const Law* law = nullptr;
   Setting before;
-  Setting after;  ///< The setting that the law compares it with; the same setting if the law checks a single result.
+  Setting after;  ///< The setting that the law compares with `before`; equal to it if the law checks a single result.
   DrawKey key;    ///< Key of the law's draws.
   double factor = 1.0;  ///< Result in units of what the law allows.
 };
@@ -57,7 +57,7 @@ Report try_laws(const Trial& trial, const Axes& axes, const std::vector<KnownVio
 /// Tries a law at a setting and returns its violation; nothing if the law holds or does not apply.
 std::optional<Violation> violation_of(const Law& law, const Setting& setting, const DrawKey& key, Simulator& simulator);
 
-/// Removes every choice without which the law is still violated.
+/// Removes every choice, except the strategy, without which the law is still violated.
 Violation minimized(Violation violation, Simulator& simulator);
 
 /// Returns the coverage, then a line for each law, then the violations with the commands that show them.
