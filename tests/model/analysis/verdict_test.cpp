@@ -16,8 +16,8 @@ TEST(Verdict, AWinNeedsADifferenceAboveTwoPercent) {
 }
 
 TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
-  // The errors and the probability of 79% are those of the example in docs/metrics.md. The second takes 3% longer, so
-  // only the probability prevents a win.
+  // The errors and the probability of 79% are those of the example in docs/metrics.md. The second contender takes 3%
+  // longer, so only the probability prevents a win.
   std::vector<Contender> two{{1000.0, 0.04, 0.79}, {1030.0, 0.025, 0.21}};
   EXPECT_FALSE(verdict_of(two, {}).wins());
   EXPECT_EQ(verdict_of(two, {}).front, (std::vector<std::size_t>{0, 1}));

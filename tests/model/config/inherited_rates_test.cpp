@@ -18,7 +18,7 @@ namespace {
 
 class InheritedRates : public ::testing::Test {
  protected:
-  /// Writes a file of this kind, "hardware" or "cluster", that extends another, and returns its path.
+  /// Writes a file of kind "hardware" or "cluster" that extends `base`, and returns the path of the new file.
   static std::string extending(const std::string& kind, const std::string& base, const std::string& fields,
                                const std::string& path = "machine.yaml") {
     std::ofstream(path) << fmt::format("schema: commfuse.{}/1\nname: mine\nextends: {}\n{}\n", kind, base, fields);

@@ -169,7 +169,7 @@ TEST_F(LoadImplementationTest, ElsewhereIsTheResidualWithoutMeasurements) {
     return on(loaded(text)->costs, generation).residual.value;
   };
   const std::string wide = with("  ag_gemm:\n", "  elsewhere: {value: 0.4, provenance: \"prior: a\"}\n  ag_gemm:\n");
-  EXPECT_EQ(residual(wide, NcclGeneration::blackwell), 0.11);  // measured there
+  EXPECT_EQ(residual(wide, NcclGeneration::blackwell), 0.11);  // measured on Blackwell
   EXPECT_EQ(residual(wide, NcclGeneration::hopper), 0.4);
   const std::string narrow = with("  ag_gemm:\n", "  elsewhere: {value: 0.05, provenance: \"prior: a\"}\n  ag_gemm:\n");
   EXPECT_EQ(residual(narrow, NcclGeneration::hopper), 0.11);  // no surer than with measurements

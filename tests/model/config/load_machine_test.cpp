@@ -28,7 +28,7 @@ class LoadMachineTest : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  /// Writes a file of the catalogue with one string replaced by another as `name`, and returns its path.
+  /// Writes the catalogue file `source` as `name`, with `from` replaced by `to`, and returns the path.
   [[nodiscard]] std::string changed(const std::string& source, const std::string& from, const std::string& to,
                                     const std::string& name = "machine.yaml") const {
     std::ifstream in(configs_folder + "/" + source);

@@ -71,7 +71,7 @@ TEST(OverlapKeys, NameSchedulesThatAreProvedOnFourRanks) {
   }
 }
 
-/// Returns the row of the table of keys in docs/implementations.md that begins with a list of keys including this one.
+/// Returns the row of docs/implementations.md that begins with a list of keys including `key`.
 std::string row_of(const std::string& key) {
   std::ifstream file(COMMFUSE_SOURCE_DIR "/docs/implementations.md");
   for (std::string line; std::getline(file, line);) {

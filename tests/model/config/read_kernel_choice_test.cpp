@@ -110,9 +110,9 @@ TEST(ReadKernelChoice, ReplacesTheWholeTableOfTheExtendedFile) {
   KernelChoice choice;
   choice.source = "mine";
   choice.factors.fill(1.25);
-  write_extension("h100-sxm", "fp16", kernel_choice_yaml(choice, 6));  // h100-sxm has `as` here
+  write_extension("h100-sxm", "fp16", kernel_choice_yaml(choice, 6));  // h100-sxm has `as` for fp16
   EXPECT_EQ(load_machine("machine.yaml").accelerator.matrix_unit(DType::fp16).kernel_choice->factors, choice.factors);
-  write_extension("h100-sxm", "bf16", "      kernel_choice: {as: a100-sxm-80/bf16}\n");  // and a table here
+  write_extension("h100-sxm", "bf16", "      kernel_choice: {as: a100-sxm-80/bf16}\n");  // and a table for bf16
   EXPECT_EQ(bf16_of(load_machine("machine.yaml")).kernel_choice->factors,
             bf16_of(load_machine("a100-sxm-80")).kernel_choice->factors);
 }

@@ -226,9 +226,8 @@ TEST(EstimateGemm, ConversionOfTheActivationsAddsItsPasses) {
 }
 
 TEST(EstimateGemm, ActivationsInL2AreConvertedFaster) {
-  // The copies before and after conversion together have twice these bytes. An L2 that is too small keeps the
-  // square of the share that it can hold. Here 0.6 of the L2 holds all of them, half of them (a quarter stays), and
-  // none.
+  // The copies before and after conversion together have 2 x converted_bytes. An L2 that is too small keeps the square
+  // of the share that it can hold. Here 0.6 of the L2 holds all of these bytes, half (a quarter stays), or none.
   EXPECT_EQ(conversion_time(4.0, 0.25, 4 * converted_bytes), Duration{converted_bytes});
   EXPECT_NEAR(to_microseconds(conversion_time(4.0, 0.25, converted_bytes / 3 * 5)),
               static_cast<double>(4 * converted_bytes) * (0.25 * 0.25 + 0.75) * 1e-6, 1e-4);
@@ -247,7 +246,7 @@ TEST(EstimateGemm, InputsInFp8NeedNoConversionAndNoneOfItsCalls) {
   size.converts = false;
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{2'000'000 + 67'108'864});
   EXPECT_GE(converting, Duration{12'000'000 + 67'108'864});
-  // A ramp below that of bf16 contains no such calls.
+  // A ramp below that of bf16 contains no calls for conversion.
   fp8.ramp.value = 1us;
   EXPECT_EQ(estimate_gemm(accelerator, size, 10).time, Duration{1'000'000 + 67'108'864});
   fp8.ramp.value = 12us;

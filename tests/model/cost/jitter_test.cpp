@@ -221,7 +221,7 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstGemm) {
   EXPECT_NE(sampled(of_serial, 4, 0, 1e9, 64), sampled(of_fused, 4, 2, 1e9, 64));
 }
 
-// The digest is fixed; a compiler, processor or maths library that draws other numbers fails here.
+// The digest is fixed: the test fails if a compiler, processor or maths library gives other numbers.
 TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   JitterDraws draws{.tables = std::make_shared<const JitterTables>(jitter_with(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
   for (std::uint32_t op = 0; op < 64; ++op) {

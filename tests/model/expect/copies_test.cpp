@@ -110,7 +110,7 @@ TEST(Copies, OneDirectionOneGpuAndAllGpusAreDistinguished) {
   EXPECT_EQ(first([](int, int) { return 230.0; }).fault->name, "slow_link");
 }
 
-// The rates are those of NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one of four GPUs, and 57 GB/s to the others.
+// The four GPUs have the rates of NVIDIA/nvbandwidth issue 6: 14.2 GB/s to one, and 57 GB/s to the others.
 TEST(Copies, AGpuOnANarrowPcieLinkIsNamed) {
   Machine machine = load_machine("h100-sxm");
   const CopyJudgement judgement =

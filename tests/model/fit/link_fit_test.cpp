@@ -29,7 +29,7 @@ RingParameters protocol_of(double base_us, double step_us, double gigabytes, dou
            .ramp_size = {}}};
 }
 
-/// Returns a made-up machine for a share of 1, and a guess at its parameters for other shares.
+/// Returns the parameters of a made-up machine for a share of 1, and a guess at them for other shares.
 CollectiveParameters parameters_at(double share) {
   NcclKernels kernels;
   kernels.tuning = {

@@ -89,7 +89,7 @@ TEST(NcclChoice, UsesTheTreeForOneDoublingOfSizesOnTwoNodes) {
 
 TEST(NcclChoice, CountsStepsOfTheTreeAndOfTheRingAmongNodes) {
   // Sixteen ranks: the tree takes 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us at 8/15
-  // of 24 GB/s. Both take equal times at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is
+  // of 24 GB/s. Both take the same time at 12.1 MiB where the tree is corrected by 0.8, and at 19.3 MiB where it is
   // corrected by 0.7.
   EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
   EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);

@@ -42,7 +42,7 @@ class Arguments {
 
   double uniform(double low, double high) { return low + static_cast<double>(words_() >> 11) * 0x1p-53 * (high - low); }
 
-  /// Returns an argument: in half of the calls it is uniform, in the other half it is divided by a power of two.
+  /// Returns an argument, which with equal probability is uniform or uniform divided by a power of two.
   double inside(double low, double high) {
     const double value = uniform(low, high);
     const double scaled = std::ldexp(value, -static_cast<int>(words_() % 60));
@@ -56,7 +56,7 @@ class Arguments {
 inline double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// Returns the distance of two numbers, counted in doubles. Requires that neither is NaN.
+/// Returns the distance between two numbers, counted in doubles. Requires that neither is NaN.
 inline std::uint64_t doubles_between(double a, double b) {
   const auto ordinal = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));

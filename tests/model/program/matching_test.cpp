@@ -11,7 +11,7 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-/// Makes exchanges of rows of one buffer on any mesh.
+/// Makes exchanges and all-reduces of rows of one buffer on any mesh.
 class MeshSketch {
  public:
   explicit MeshSketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}

@@ -8,7 +8,7 @@
 namespace commfuse {
 namespace {
 
-/// Makes copies on any lane and exchanges on comm, in two blocks of memory. Only their order matters here.
+/// Makes copies, exchanges and all-reduces in two blocks of memory. Only the order of these ops matters here.
 class LaneSketch {
  public:
   OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
@@ -116,7 +116,7 @@ TEST(Meetings, ArePairsOfOpsWithoutAnOrder) {
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run during g0
   EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may run during g1
-  EXPECT_FALSE(meetings[position(g2)].exchange);  // both have finished
+  EXPECT_FALSE(meetings[position(g2)].exchange);  // x0 and x1 have finished
   EXPECT_FALSE(meetings[position(g0)].collective);
   EXPECT_FALSE(meetings[position(x0)].exchange);  // `exchange` is set only for compute ops.
 }

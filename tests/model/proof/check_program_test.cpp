@@ -511,7 +511,7 @@ TEST(CheckProgram, FindsASumOfDifferentBlocks) {
 }
 
 TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
-  // Rank r multiplies column r of a by the row of b that it has just received, which is the neighbour's.
+  // Rank r multiplies column r of a by the neighbour's row of b, which it has just received.
   Small small;
   const BufferId theirs =
       small.builder.buffer("theirs", BufferRole::scratch, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
@@ -809,7 +809,7 @@ TEST(CheckProgram, FindsAttentionWithSwappedBatchAndHeadDimensions) {
 
 // --- transposed factors ---------------------------------------------------------------------------------------------
 
-/// One rank with two blocks of tokens: dw = x^T dy sums over them.
+/// One rank with two blocks of tokens: dw = x^T dy sums over these blocks.
 struct Gradient {
   ProgramBuilder builder{"gradient", Mesh{{{"tp", 1}}}};
   Extent tokens{builder.dimension("tokens", 2), 2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the proof of mutants by their differences agrees with the proof of the whole mutant.
+// Tests that the proof of a mutant by its differences from the program agrees with the proof of the whole mutant.
 #include "model/proof/mutant_proof.h"
 
 #include <fmt/format.h>

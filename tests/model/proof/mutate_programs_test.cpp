@@ -22,7 +22,7 @@
 namespace commfuse {
 namespace {
 
-/// Returns every schedule that is tried, including slices that are copied together.
+/// Returns every schedule that is tried, including one whose slices are copied together.
 std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope, std::int32_t ranks) {
   if (!applies(strategy, kinds_of(scope))) {
     return {};

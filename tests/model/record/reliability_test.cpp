@@ -101,7 +101,7 @@ TEST(NewResidual, CoversSixtyEightPercentOfTheRowsThatTheFitRead) {
   }
   fit.rows.push_back({.distance = 0.05, .shape = {10}, .held_out = true});
   fit.rows.push_back({.distance = 0.2, .shape = {11}, .held_out = true});
-  // ceil(0.68 x 10) = 7: the seventh smallest, 0.07, lies on the edge of 0.9937 standard errors.
+  // ceil(0.68 x (9 + 1)) = 7: the seventh smallest, 0.07, lies on the edge of 0.9937 standard errors.
   const NewResidual result = new_residual(fit);
   EXPECT_EQ(result.read, 9);
   EXPECT_EQ(result.held_out, 2);
@@ -132,7 +132,7 @@ TEST(NewResidual, EachLimitHasAFactorWhereTheFitReadEnoughOfItsRows) {
   add(10, 0.019, Limit::latency, true);
   add(10, 0.021, Limit::latency, true);
   const NewResidual result = new_residual(fit);
-  // ceil(0.68 x 360) = 245, which is among the 200 rows of 0.10.
+  // ceil(0.68 x (359 + 1)) = 245, which is among the 200 rows of 0.10.
   EXPECT_NEAR(result.residual, std::exp(0.10) - 1.0, 1e-12);
   EXPECT_NEAR(result.by_limit[static_cast<std::size_t>(Limit::latency)] * result.residual, std::exp(0.02) - 1.0, 1e-12);
   EXPECT_DOUBLE_EQ(result.by_limit[static_cast<std::size_t>(Limit::compute)], 1.0);

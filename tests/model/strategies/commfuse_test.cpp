@@ -32,7 +32,8 @@ TEST(CommfuseOptions, AreResetWhereTheyMakeNoDifference) {
   EXPECT_EQ(
       canonical_options({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
       (StrategyOptions{.inner = 4}));
-  // The lane of adds matters only where adds run before the end; in a single chain all transfers wait for each other.
+  // The lane of adds matters only where adds run before the end. In a single chain, each transfer waits for the
+  // previous one, so lanes make no difference.
   EXPECT_EQ(canonical_options({.form = Form::direct, .add_lane = LaneKind::aux}, 8),
             (StrategyOptions{.form = Form::direct}));
   EXPECT_EQ(canonical_options({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});

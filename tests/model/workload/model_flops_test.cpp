@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares FLOPs with the closed forms of the papers that they come from.
+// Compares FLOPs with closed forms, some of them from papers.
 #include "model/workload/model_flops.h"
 
 #include <gtest/gtest.h>
