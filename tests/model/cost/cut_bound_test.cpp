@@ -135,8 +135,8 @@ TopologyPlan plan_of_two_nodes(int nics) {
 }
 
 // Four ranks per node. A ring sends 7 MB to the next node through one NIC. In the direct form every GPU receives 4 MB
-// from the other node, through its own NIC, a NIC that two GPUs share, or the node's only NIC. With a collective, a
-// node receives these bytes once: 4 MB over all NICs.
+// from the other node, through its own NIC, a NIC that two GPUs share, or the node's only NIC. With a collective or
+// a fused kernel, a node receives these bytes once: 4 MB over all NICs.
 TEST(CutBound, IsTheNicsBetweenNodes) {
   for (const int nics : {4, 2, 1}) {
     const Machine cluster = wired(plan_of_two_nodes(nics));

@@ -67,7 +67,8 @@ double step_of(const CollectiveParameters& collective) {
   return collective.nccl == nullptr ? 1.0 : measured_step(collective.nccl->tuning.wire);
 }
 
-/// Reports a failure for each size that takes longer than a larger one. Returns the number of compared sizes.
+/// Reports a failure for each size that takes longer than a larger one, beyond the measured step, or that links
+/// `factor` times as fast speed up by more than `factor`. Returns the number of compared sizes.
 int compare_sizes(const Machine& machine, int ranks, int nodes, double factor) {
   const Machine faster = with_link_rates(machine, {.node = factor, .network = factor});
   const CollectiveParameters& collective = nodes == 1 ? collective_over(faster, 0, ranks) : faster.network->collective;

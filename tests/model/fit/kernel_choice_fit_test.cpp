@@ -83,14 +83,14 @@ TEST(FitKernelChoice, FindsThatNarrowGemmsDiffer) {
     };
     EXPECT_NEAR(factor_of(64), 1.5, 0.15) << k;
     EXPECT_NEAR(factor_of(32), 1.0, 0.1) << k;
-    EXPECT_NEAR(factor_of(128), 1.0, 0.2) << k;  // It shares the first table with the narrow ones.
+    EXPECT_NEAR(factor_of(128), 1.0, 0.2) << k;  // These GEMMs share the first table with narrow ones.
   }
 }
 
 TEST(FitKernelChoice, NarrowGemmsHaveNoTableWhereItBringsNothing) {
   KernelChoice truth;
   EXPECT_EQ(fit_kernel_choice(narrow_rows_of(truth)).narrow, truth.narrow);
-  truth.factors.fill(1.2);  // the first table describes this
+  truth.factors.fill(1.2);  // the first table describes these factors
   for (const double factor : fit_kernel_choice(narrow_rows_of(truth)).narrow) {
     EXPECT_NEAR(factor, 1.0, 0.05);
   }
