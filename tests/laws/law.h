@@ -27,7 +27,7 @@ std::span<const Law> all_laws();
 /// Returns null if there is no law of that name.
 const Law* find_law(std::string_view name);
 
-/// Where rates change at run time, the engine shares them in steps, so its times may differ by 1%.
+/// Rates that change at run time are shared in steps, so times of the engine may then differ by 1%.
 inline constexpr double engine_tolerance = 1.01;
 /// Results of whole models are milliseconds in doubles.
 inline constexpr double rounding_tolerance = 1.0 + 1e-12;

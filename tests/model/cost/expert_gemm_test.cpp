@@ -128,7 +128,7 @@ TEST(ExpertGemm, TheUnslicedComputeOfAKernelThatMovesItsTilesHasNoCopies) {
     const Accelerator& accelerator = serial.machine.accelerator;
     const Duration copies = memory_bound_time(accelerator, routing_traffic(experts, size), accelerator.sms);
     EXPECT_EQ(serial.costs_of(experts).compute - fused.costs_of(experts).compute, copies);
-    // So the parts take as long as the uncut kernel, except that the best cut of the rows may fill waves better.
+    // The parts therefore take as long as the uncut kernel, except that the best cut of the rows may fill waves better.
     const double ratio = to_seconds(fused.gemms(experts)) / to_seconds(fused.costs_of(experts).compute);
     EXPECT_NEAR(ratio, 1.0, 0.01);
   }
