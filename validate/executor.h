@@ -21,11 +21,11 @@ namespace commfuse::validate {
 struct RunOptions {
   Functions functions = Functions::real;
   SumOrder sum_order = SumOrder::ascending;
-  /// Seed of a random order; 0 means the usual order. With a seed, the interpreter runs ops in another allowed order
+  /// Seed of a random order; 0 means the usual order. With a seed, the interpreter runs ops in a random allowed order
   /// and lets lanes fall far behind, and threads yield and wait at random. A correct program produces the same bits in
   /// every order.
   std::uint64_t order = 0;
-  /// Number of iterations, one after another. Between two of them a rank joins its own lanes, but not other ranks.
+  /// Number of iterations, one after another. Between two of them a rank joins its own lanes, but does not wait for others.
   int iterations = 1;
   bool traced = false;
 };

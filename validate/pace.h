@@ -15,7 +15,7 @@ struct Pace {
 };
 
 /// Returns the time of a collective in a ring of `members` with such links: N - 1 steps, each of which takes one
-/// latency and the time of an N-th of `whole`, the larger of input and output. `twice` doubles it, as for an
+/// latency and the time of an N-th of `whole`, the larger of input and output. `twice` doubles the time, as for an
 /// all-reduce.
 Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice);
 

@@ -33,8 +33,8 @@ struct BenchPlan {
 };
 
 /// Returns the programs of a plan: GEMMs (m, n and k are powers of two, and other sizes that models have), kernels,
-/// exchanges and collectives of many sizes, gaps, and GEMMs that run next to exchanges. All programs with messages need
-/// at least two ranks, and a collective has at least one row per rank.
+/// exchanges and collectives of many sizes, gaps, and GEMMs that run next to exchanges. A plan for one rank has no
+/// programs with messages; a collective has at least one row per rank.
 std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 
 struct BenchOptions {

@@ -58,15 +58,15 @@ MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 /// idle. Requires two different ranks, and `bytes` that make up whole rows of 256 elements.
 MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
 
-/// Like transfers_alone(), but with `count` simultaneous transfers in the opposite direction on another lane.
+/// Like transfers_alone(), but with as many simultaneous transfers in the opposite direction, on another lane.
 MicroProgram transfers_both_ways(std::int32_t ranks, Rank first, Rank second, DType wire, Bytes bytes, int count);
 
 /// Returns a GEMM that all ranks run simultaneously; only its time on `rank` is measured.
 MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
 
 enum class Watched : std::uint8_t { product, exchange };
-/// Returns a GEMM, and on another lane a number of exchanges, one after another. `watched` selects which of the two is
-/// measured.
+/// Returns a GEMM, and on another lane `exchanges` exchanges, one after another. `watched` selects whether the GEMM or
+/// the exchanges are measured.
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched);
 
 /// Returns the samples of one run. The sample of an op is its time on the slowest rank, because the others wait for

@@ -29,7 +29,7 @@ struct ComparedOps {
   OpTimes furthest;            ///< The op whose predicted and measured sums differ most.
 };
 
-/// Returns the spans of the ranks that `measured` has. With virtual ranks, only one rank runs.
+/// Returns the spans of `predicted` on the ranks that `measured` has. With virtual ranks, only one rank runs.
 Timeline of_measured_ranks(const Timeline& predicted, const Timeline& measured);
 
 /// Returns whether both hold the same ops of the same ranks, in the same order.

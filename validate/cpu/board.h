@@ -41,13 +41,13 @@ class Board {
     return {rank, command_of_op_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
   }
 
-  // A lane calls these for its command in an iteration, in this order. Functions that wait throw GivenUp.
+  // A lane calls the following functions for its command in an iteration, in this order. Functions that wait throw GivenUp.
 
   /// Waits until all the rank's ops of earlier iterations, and all dependencies of the command, have ended.
   void await_turn(Station at, int iteration);
   /// Records that the command became ready at `when`. Returns true if it is the last of its collective's members.
   bool post(Station at, int iteration, WallTime when);
-  /// Waits until the command is ready on another rank, and returns the time at which it became ready.
+  /// Waits until the command `peer` is ready, and returns the time at which both commands were ready.
   WallTime await_posted(Station at, Station peer, int iteration);
   /// Records that the receiver may fetch the data of `at`, the send half of a pull.
   void show(Station at);
@@ -63,7 +63,7 @@ class Board {
   void end_all(std::span<const Station> members, WallTime begun, WallTime when);
   /// Records that the lane has finished.
   void leave(Station last);
-  /// Returns when the last member of a collective was posted.
+  /// Returns the time at which the last member of a collective was posted.
   WallTime last_posted(std::span<const Station> members);
 
   // The following are called from outside the lanes.
@@ -76,7 +76,7 @@ class Board {
   [[nodiscard]] std::exception_ptr error() const { return error_; }
   [[nodiscard]] bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
 
-  /// These return times of the last iteration, and are valid once all lanes have left.
+  /// began() and ended() return times of the last iteration, and are valid once all lanes have left.
   [[nodiscard]] WallTime began(Station at) const { return state(at).begun; }
   [[nodiscard]] WallTime ended(Station at) const { return state(at).over; }
 

@@ -121,7 +121,7 @@ std::string cudnn_in_words(int version) {
 }
 
 std::string refused(const CudnnVersions& versions) {
-  constexpr int oldest_usable = 90600;  // older versions require that causal slices are multiples of 64
+  constexpr int oldest_usable = 90600;  // older versions require causal slices whose lengths are multiples of 64
   if (versions.library == 0) {
     return "libcudnn.so.9 is not installed";
   }

@@ -29,7 +29,7 @@ struct GraphTensor {
 };
 
 enum class GraphFunction : std::uint8_t {
-  product,      ///< a times b, over the last two axes; equal groups of consecutive heads of a share one head of b
+  product,      ///< matrix product of a and b over the last two axes; each head of b serves equally many heads of a
   multiply,     ///< a * b; b is one number
   add,          ///< a + b
   subtract,     ///< a - b
@@ -75,7 +75,7 @@ std::string refused(const CudnnVersions& versions);
 struct AttentionUse {
   std::string cudnn;  ///< "9.19.0", if cuDNN computed some of it.
   bool cublaslt = false;
-  std::string without_cudnn;  ///< Why cuBLASLt was used the first time it was not requested.
+  std::string without_cudnn;  ///< Why cuDNN was not used, at the first call that allowed any library.
 };
 /// Returns "cuDNN 9.19.0", "cuBLASLt, because libcudnn.so.9 is not installed", or both; empty if neither was used.
 std::string in_words(const AttentionUse& use);

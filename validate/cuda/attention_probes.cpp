@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes attention of slices of the queries: its time, and whether cuDNN's fused kernel agrees with ours.
+// Probes attention of query slices: how long it takes, and how much cuDNN's results differ from cuBLASLt's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,7 +76,8 @@ std::vector<float> downloaded(Device& device, const Panel& panel) {
   return values;
 }
 
-/// Returns the largest relative difference of a row: the root mean square of its differences over that of its values.
+/// Returns the largest relative difference of any row: the root mean square of the row's differences, divided by that
+/// of its expected values.
 double difference(const std::vector<float>& actual, const std::vector<float>& expected) {
   double worst = 0.0;
   for (std::size_t row = 0; row < actual.size(); row += static_cast<std::size_t>(layout.out)) {
@@ -107,7 +108,7 @@ std::vector<ProbeRow> probe_attention(Device& device, const ProbeOptions& option
   return rows.take();
 }
 
-/// If cuDNN cannot compute a slice, a last row records that, and stderr states the reason.
+/// If cuDNN cannot compute a slice, a row with share 0 ends the probe, and stderr states the reason.
 std::vector<ProbeRow> probe_fused_attention(Device& device, const ProbeOptions& options) {
   ProbeRows rows(options);
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {

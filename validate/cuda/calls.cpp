@@ -20,8 +20,8 @@ const Kind& shape_of(const Program& program, const At& at) {
 /// Returns true if a wire of dtype `wire` changes no value that is stored in dtype `stored`.
 bool passes_unchanged(DType stored, DType wire) { return stored == wire || wire == DType::fp32; }
 
-/// Omits rows that are already in place, unless the wire's dtype rounds them. Other ranks may read such rows while they
-/// are rounded in place, because rounding a value once or twice gives the same result.
+/// Returns the parts of a move. Omits rows that are already in place, unless the wire's dtype rounds them. Other ranks
+/// may read such rows while they are rounded in place, because rounding a value once or twice gives the same result.
 std::vector<MoveCall::Part> parts_between(const Stack& from, const Stack& to, DType wire) {
   std::vector<MoveCall::Part> parts;
   for (const std::vector<Panel>& piece : rows_in_step(std::array{from, to})) {
@@ -79,8 +79,8 @@ std::vector<Call> Calls::compute(const At& at, Scratch& scratch) const {
   }
 }
 
-/// Rows of the result correspond to rows of `a`, so a GEMM whose rows are not contiguous becomes several GEMMs, one
-/// after another, with equal bits. The summed dimension must be contiguous.
+/// Rows of the result correspond to rows of op(a), so a GEMM whose rows are not contiguous becomes several GEMMs, one
+/// after another, which give the same bits. The summed dimension must be contiguous.
 std::vector<Call> Calls::product(const At& at, Scratch& scratch) const {
   const auto& shape = shape_of<GemmShape>(program_, at);
   std::vector<Call> calls;

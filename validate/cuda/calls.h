@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 using Call = std::variant<ProductCall, FunctionCall, AttentionCall, MoveCall>;
 
-/// Parameters that all calls share, in addition to their commands.
+/// Parameters that all calls share; all others come from the commands.
 struct CallOptions {
   Functions functions = Functions::real;
   SumOrder sum_order = SumOrder::ascending;
@@ -39,7 +39,7 @@ class Scratch {
   Panel like(std::int64_t rows, std::int64_t columns, DType dtype);
   /// Makes all memory available again. This is safe because the calls of one command follow each other on one stream.
   void reset() { used_ = 0; }
-  /// Counts these bytes as in use at the same time.
+  /// Raises highest() to at least `bytes`.
   void grow_to(Bytes bytes) { highest_ = std::max(highest_, bytes.count); }
   /// Returns the largest number of bytes that were in use at the same time.
   [[nodiscard]] Bytes highest() const { return {highest_}; }
@@ -51,19 +51,19 @@ class Scratch {
   std::int64_t highest_ = 0;
 };
 
-/// Makes the calls of one program at one size. `layout` must outlive it.
+/// Makes the calls of one program at one size. `program`, `sizes` and `layout` must outlive this object.
 class Calls {
  public:
   Calls(const Program& program, const Sizes& sizes, const Layout& layout, CallOptions options)
       : program_(program), sizes_(sizes), layout_(layout), options_(options) {}
 
-  /// Returns the calls of a GEMM, function or attention; none if options().functions omits it.
+  /// Returns the calls of a GEMM, function or attention; none if options().functions omits the work.
   [[nodiscard]] std::vector<Call> compute(const At& at, Scratch& scratch) const;
   /// Returns the move from the send half of one command to the receive half of another. If one of the halves is absent,
   /// scratch memory takes its place. A credit moves nothing.
   [[nodiscard]] std::vector<Call> transfer(const At& from, const At& to, Scratch& scratch) const;
-  /// Returns the calls of a collective for the members whose coordinates are in `outputs`. `members` is in order of
-  /// coordinate.
+  /// Returns the calls of a collective that write the outputs of some members: those with the indices in `outputs`.
+  /// `members` must be in order of coordinate.
   [[nodiscard]] std::vector<Call> meet(std::span<const At> members, std::span<const std::size_t> outputs,
                                        Scratch& scratch) const;
 

@@ -45,7 +45,7 @@ class Copier {
   /// Runs all copies simultaneously, once each, without a gate. Throws if a byte did not arrive.
   virtual void check(std::span<const TimedCopy> copies) = 0;
   /// Issues all copies behind one gate, releases them at the same moment, and returns for each of them the time of one
-  /// repetition. At most two have the same issuer. Requires that check() ran the same copies before.
+  /// repetition. At most two copies may have the same issuer. Requires that check() ran the same copies.
   [[nodiscard]] virtual std::vector<Duration> time(std::span<const TimedCopy> copies) = 0;
 };
 

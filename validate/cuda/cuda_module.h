@@ -21,7 +21,7 @@ inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_5";
 /// A key that processes share to communicate by NCCL.
 using NetworkKey = std::array<std::byte, 128>;
 
-/// All members throw std::runtime_error with what failed.
+/// Every failure throws std::runtime_error with what failed.
 class CudaModule {
  public:
   CudaModule() = default;
@@ -35,16 +35,16 @@ class CudaModule {
   /// Returns the number of devices that the driver shows. Throws if there is no driver.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
-  /// Returns the device's access to devices of other processes of this machine, which need not be visible here. The
-  /// driver must outlive it.
+  /// Returns access from the driver's device to devices of other processes of this machine, which need not be visible
+  /// to this process. `driver` must outlive the returned object.
   [[nodiscard]] virtual std::unique_ptr<Peers> peers(Driver& driver) const = 0;
-  /// True if the module was built with NCCL and finds the library; the members below require that.
+  /// Returns true if the module was built with NCCL and finds the library, which make_key() and connect() require.
   [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
   /// Returns why NCCL cannot be used, in one line with a remedy; empty if it can.
   [[nodiscard]] virtual std::string nccl_absence() const = 0;
   [[nodiscard]] virtual NetworkKey make_key() const = 0;
-  /// Connects to the other processes. All of them call it, each with its own device open. The driver must outlive the
-  /// network.
+  /// Connects to the other processes. All of them must call it, each with its own device open. `driver` must outlive
+  /// the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
   /// Returns a copier for all GPUs that devices() counts, which waits up to `patience` for copies to end. Plugins of

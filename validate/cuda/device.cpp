@@ -16,7 +16,7 @@ namespace {
 
 constexpr Duration longest_fill = std::chrono::minutes(1);
 
-/// Returns the object with this number, and makes the objects up to it that do not exist yet.
+/// Returns the object with this number, after making all objects up to this number that do not exist yet.
 template <class Id, class Make>
 Id get_or_make(std::vector<Id>& made, std::size_t number, Make&& make) {
   while (made.size() <= number) {

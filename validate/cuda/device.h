@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device with streams and events, which executors use one after another, and the buffers of some ranks in its memory.
+// A device whose streams and events executors use one after another, and the buffers of some ranks in its memory.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class Device {
   StreamId stream(std::size_t number, bool urgent);
   /// Returns a stream on partition(multiprocessors).
   StreamId stream_on_partition(std::size_t number, int multiprocessors);
-  /// Returns a partition, which is reserved on first use and kept. Throws std::runtime_error if too few multiprocessors
-  /// are left.
+  /// Returns the partition for this many multiprocessors, which is reserved on first use and kept. Throws
+  /// std::runtime_error if too few multiprocessors are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
@@ -108,7 +108,7 @@ class Allocation {
   Address at_;
 };
 
-/// The scratch of several streams, contiguous.
+/// Contiguous scratch memory of several streams.
 class ScratchRoom {
  public:
   /// Allocates the given number of bytes for each stream.
@@ -135,7 +135,7 @@ class DeviceMemory {
   /// Writes random values everywhere, for timed runs whose results are not used.
   void randomize(Device& device);
   [[nodiscard]] Matrix<float> read(Rank rank, const Rectangle& area) const;
-  /// Returns all of the memory, for restore(). Requires that no stream has work left.
+  /// Returns the bytes of all buffers, for restore(). Requires that no stream has work left.
   [[nodiscard]] std::vector<std::byte> snapshot() const;
   void restore(std::span<const std::byte> bytes);
 

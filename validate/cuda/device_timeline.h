@@ -22,9 +22,9 @@ inline constexpr std::uint64_t first_step_label = 3;
 /// An op on a rank.
 using OpHere = std::pair<Rank, OpId>;
 
-/// Returns the timeline of the last iteration. `ops` has, by step, the ops to which its kernels belong; an op lasts
-/// from the start of its first kernel to the end of its last. Time zero is the end of the barrier that starts all
-/// ranks; without a barrier, the end of the gate; without either, the start of the first span.
+/// Returns the timeline of the last iteration. `ops` has, for each step, the ops to which the step's kernels belong; an
+/// op lasts from the start of its first kernel to the end of its last. Time zero is the end of the barrier that starts
+/// all ranks; without a barrier, the end of the gate; without either, the start of the first span.
 Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std::vector<OpHere>> ops, int iterations);
 
 }  // namespace commfuse::validate

@@ -21,7 +21,7 @@
 
 namespace commfuse::validate {
 
-/// The alignment of cudaMalloc, which the widest loads require.
+/// Alignment that cudaMalloc guarantees, which suffices for the widest loads.
 inline constexpr std::int64_t memory_alignment = 256;
 constexpr std::int64_t rounded_up_to_alignment(std::int64_t bytes) {
   return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
@@ -62,8 +62,8 @@ struct ProductCall {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the bits of the
-  /// interpreter); blocked: cuBLASLt with its fastest algorithm
+  /// ascending: over k in ascending order, each product and each sum rounded to fp32, with the bits of the interpreter
+  /// (T1, T-int); blocked: cuBLASLt with its fastest algorithm
   SumOrder sum_order = SumOrder::ascending;
   /// Limit on the multiprocessors of a library kernel; 0 means all.
   int multiprocessors = 0;
@@ -73,8 +73,8 @@ struct ProductCall {
 };
 
 /// out = function(inputs), as run_elementwise() defines it. add has any number of inputs, residual two, zero none, all
-/// other functions one. All inputs have the rows of `out`; inputs of swiglu have twice its columns, all others the same
-/// number.
+/// other functions one. All inputs have the rows of `out`; an input of swiglu has twice the columns of `out`, all other
+/// inputs have the same number.
 struct FunctionCall {
   Function function = Function::copy;
   Functions functions = Functions::real;
@@ -83,7 +83,7 @@ struct FunctionCall {
   std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of this size.
   std::vector<Panel> inputs;
   Panel out;
-  std::optional<DType> wire{};  ///< Inputs are rounded to it first, for sums of received data.
+  std::optional<DType> wire{};  ///< If set, inputs are first rounded to it, for sums of received data.
 };
 
 /// Library for fast attention.
@@ -102,16 +102,17 @@ class NoFusedAttention : public std::runtime_error {
 struct AttentionCall {
   struct Part {
     Panel queries;
-    std::int64_t first_row = 0;  ///< Position of the first query in its sequence.
+    std::int64_t first_row = 0;  ///< Row of the first query in the whole matrix: position * batch + sequence.
     Panel out;
   };
   AttentionLayout layout;
   Functions functions = Functions::real;
-  /// ascending: in double, with the bits of attention.h; blocked: real functions only, by the kernels of a library.
+  /// ascending: in double, with the bits of the reference (attention.h); blocked: real functions only, by a library's
+  /// kernels.
   SumOrder sum_order = SumOrder::ascending;
   AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
-  Panel keys;  ///< Rows 0, 1, 2, ... of the sequence.
+  Panel keys;  ///< The first rows of the whole matrix, up to the last row that the queries see.
 };
 
 /// Mechanism that moves data between virtual ranks.
@@ -128,8 +129,8 @@ struct DeviceLink {
   Pace pace{};   ///< Pace of a paced link.
 };
 
-/// Copies every part's `from` to its `to`, which has equal rows and columns. Bytes are unchanged if both dtypes are the
-/// dtype of the wire; otherwise values are rounded to the wire's dtype and then to the target's.
+/// Copies every part's `from` to its `to`, which has the same numbers of rows and columns. Bytes are unchanged if both
+/// dtypes are the dtype of the wire; otherwise values are rounded to the wire's dtype and then to the target's.
 struct MoveCall {
   struct Part {
     Panel from, to;
@@ -173,7 +174,7 @@ struct DeviceSpan {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::string name;
-  int ctas = 0;  ///< 0: a copy.
+  int ctas = 0;  ///< Number of CTAs; 0: a copy.
   bool by_copy_engine = false;
 };
 
@@ -209,7 +210,7 @@ class Driver {
   // Work in the order of a stream.
 
   virtual void record(EventId event, StreamId stream) = 0;
-  /// Waits for the end of the work before the event's last record. Requires that the event was recorded.
+  /// Makes the stream wait for all work before the last record of the event. Requires that the event was recorded.
   virtual void wait(StreamId stream, EventId event) = 0;
   virtual void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) = 0;
   /// Writes random-looking values in [-1, 1), because GEMMs of zeros would draw less power and run faster than real
@@ -218,13 +219,13 @@ class Driver {
   virtual void product(StreamId stream, const ProductCall& call) = 0;
   virtual void function(StreamId stream, const FunctionCall& call) = 0;
   virtual void attend(StreamId stream, const AttentionCall& call) = 0;
-  /// Returns the libraries that have computed fast attention so far, and why, such as "cuDNN 9.19.0"; empty if none
-  /// has.
+  /// Returns which libraries have computed fast attention so far, such as "cuDNN 9.19.0", and why cuDNN was not always
+  /// used; empty if none has.
   [[nodiscard]] virtual std::string attention_by() const { return ""; }
   virtual void move(StreamId stream, const MoveCall& call) = 0;
   /// Occupies one CTA, which watches the clock for this time.
   virtual void spin(StreamId stream, Duration time) = 0;
-  /// Ends once open_gate() is called, or after two seconds; gate_held() reports the latter.
+  /// Holds the stream until open_gate() is called, but at most two seconds; gate_held() reports whether that sufficed.
   virtual void gate(StreamId stream) = 0;
   /// Writes the hashes that `call` describes. Drivers of tests may lack it.
   virtual void fill_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
@@ -251,7 +252,7 @@ class Driver {
   virtual void label(std::uint64_t id) = 0;
   /// Begins a trace, and drops an earlier trace that was never ended.
   virtual void begin_trace() = 0;
-  /// Ends a trace, because traced work is slower, but discards its spans and does not wait for the device, which may be
+  /// Ends a trace, because traced work is slower. Discards its spans, and does not wait for the device, which may be
   /// stuck.
   virtual void drop_trace() = 0;
   /// Returns the spans of everything that ended since begin_trace().
@@ -275,12 +276,12 @@ struct NetworkOptions {
   int least_p2p_channels = 0;
   bool nvls = true;
   int cta_policy = 0;  ///< 0 default, 1 efficiency, 2 zero, which implies registered windows (NCCL 2.28.3)
-  /// Memory that the driver allocates from then on is registered with NCCL, on all ranks in the same way.
+  /// Memory that the driver allocates after connect() is registered with NCCL, on all ranks in the same way.
   bool registered = false;
   bool windows = false;  ///< Registered memory becomes a symmetric window (NCCL 2.27).
   bool puts = false;     ///< Messages are put into windows (NCCL 2.29.2); implies registered windows.
-  /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
-  /// runs.
+  /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators may
+  /// run.
   bool graphs = false;
   /// True if groups are launched in the calling thread, as traces require; otherwise in a thread of NCCL.
   bool blocking = true;
@@ -301,7 +302,7 @@ class Network {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int ranks() const = 0;
   /// Makes a communicator of all ranks that pass the same `color`, in order of rank. It shares no stream with other
-  /// communicators (ncclCommSplit, splitShare 0). All ranks call it, in the same order, and not behind a gate.
+  /// communicators (ncclCommSplit, splitShare 0). All ranks must call it, in the same order, and not behind a gate.
   [[nodiscard]] virtual std::size_t split(int color) = 0;
 
   // Operations in the order of a stream. Operations on one communicator follow each other, even on different streams.

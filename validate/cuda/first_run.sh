@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Checks and measures a machine with GPUs, in calls of less than ten minutes, and leaves a bundle of at most eight
-# files. All stages but one use the first GPU; that one uses all GPUs, if there are several. The script recognizes the
+# files. One stage uses all GPUs, if there are several; the others use the first. The script recognizes the
 # GPU, writes the predictions before it measures, and keeps the files of every finished stage. It needs no network. A
 # later call continues where this one stopped.
 set -euo pipefail

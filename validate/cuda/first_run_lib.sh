@@ -151,7 +151,7 @@ require_gpu() {
 }
 
 # Logs clocks, power and temperatures every five seconds, until end_watch. The running nvidia-smi also keeps the GPUs
-# initialized on a machine without persistence mode, where every command would otherwise spend 1 to 3 s per GPU on that.
+# initialized. Without persistence mode, every command would otherwise spend 1 to 3 s per GPU on initializing them.
 watch_process=
 watch_gpus() {
   command -v nvidia-smi >/dev/null || return 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common parts of executors on a GPU: a program in device memory, and iterations of it on streams that start and end
-// together. They are issued behind a gate, without a gate, or as a graph.
+// together. Iterations are issued behind a gate, without a gate, or as a graph.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ struct RankOptions {
   bool random_data = false;  ///< See IssueOptions.
   bool cold_level2 = false;  ///< See IssueOptions.
   Duration patience = std::chrono::seconds(60);
-  /// All ranks call it before a release, so that they start together. If it is not set, each rank starts when it is
-  /// ready.
+  /// Called on every rank before a release; returns once all ranks have called it, so that they start together. If it
+  /// is not set, each rank starts when it is ready.
   std::function<void()> meet{};
   /// Combines the executions of all ranks into one. If it is not set, each rank keeps its own.
   std::function<Execution(const Execution& mine)> together{};
@@ -52,7 +52,7 @@ class GpuExecutor : public Executor {
   [[nodiscard]] bool holds_own_data() const override { return issue_.random_data; }
   void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
   /// Throws Stuck if the device does not finish, and std::runtime_error if more commands would wait behind a gate than
-  /// its queues accept, or if the gate opened before all of them were issued.
+  /// a stream accepts, or if the gate opened before all of them were issued.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
     return memory_.read(rank, area);
@@ -83,7 +83,7 @@ class GpuExecutor : public Executor {
   /// Returns, for each step of the issue plan, the ops to which the step's kernels belong.
   [[nodiscard]] virtual std::vector<std::vector<OpHere>> ops_by_step() const = 0;
 
-  /// Discards the graph, because the plan changes to other options.
+  /// Discards the captured graph; call it when the plan changes.
   void forget_graph() { graph_.reset(); }
   /// Unless work is issued as a stream, runs one iteration without a gate, because libraries cannot load kernels,
   /// allocate memory for attention, or make connections behind a gate or in a capture. Afterwards restores the values

@@ -76,13 +76,13 @@ class IssuePlanner {
   [[nodiscard]] std::size_t stream_of(Spot at) const {
     return static_cast<std::size_t>(at.place) * program_.lanes.size() + command(at).lane;
   }
-  /// Returns the command of an op on another rank; none if that rank does not have the op.
+  /// Returns the command of an op on a rank; none if the rank does not have the op.
   [[nodiscard]] Spot spot(Rank rank, OpId op) const {
     const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].command_of_op[position(op)];
     return at < 0 ? Spot{} : Spot{rank, at};
   }
-  /// In the plan of one rank, this rank stands in for its peer, if it has the peer's op and that op does not come
-  /// before this command.
+  /// Returns the command that receives what this command sends, or none. In the plan of one rank, this rank stands in
+  /// for its peer, if it has the peer's op and that op does not come before this command.
   [[nodiscard]] Spot target_of(Spot at) const {
     const Command& current = command(at);
     if (current.target < 0 || !options_.middle) {

@@ -45,10 +45,10 @@ struct IssuePlan {
 };
 
 struct PlanOptions {
-  /// If set, there is one list, of this rank. Its peers do the same at every moment, so the rank receives what it
-  /// sends. If empty, the lists describe all ranks, by rank.
+  /// If set, there is one list of commands, for this rank. Its peers are assumed to do the same at every moment, so the
+  /// rank receives what it sends. If empty, there is a list for each rank, in order of rank.
   std::optional<Rank> middle{};
-  /// 0: lanes take turns. Any other number is the seed of another order that streams allow, with random delays between
+  /// 0: lanes take turns. Any other number is the seed of a random order that streams allow, with random delays between
   /// commands.
   std::uint64_t order = 0;
 };

@@ -13,8 +13,8 @@ enum class LaunchMode : std::uint8_t {
   graph,   ///< Commands are captured once and launched as a whole.
 };
 
-/// A stream accepts about 1,000 commands before its host has to wait; behind a closed gate, the host would wait
-/// forever.
+/// A stream accepts about 1,000 commands before the host has to wait; behind a closed gate, the host would wait until
+/// the gate gives up.
 inline constexpr std::size_t max_behind_gate = 900;
 
 /// Throws std::runtime_error if `commands`, the number on one stream, exceeds max_behind_gate.

@@ -31,7 +31,7 @@ class ManagementLibrary {
 
   [[nodiscard]] bool is_here() const { return find_ != nullptr; }
 
-  /// Returns the error code that a function returns; nothing if the library has no such function.
+  /// Calls a function and returns its error code; nothing if the library has no such function.
   template <class... Arguments>
   [[nodiscard]] std::optional<int> error_of(const char* name, Arguments... arguments) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
@@ -42,7 +42,7 @@ class ManagementLibrary {
   [[nodiscard]] bool call(const char* name, Arguments... arguments) const {
     return error_of(name, arguments...) == success;
   }
-  /// Returns the value that a function writes through its last argument.
+  /// Returns the value that a function writes through its last argument; nothing if the function fails.
   template <class Value, class... Arguments>
   [[nodiscard]] std::optional<Value> query(const char* name, Arguments... arguments) const {
     Value value{};

@@ -272,7 +272,7 @@ void NcclExecutor::issue_step(std::size_t step_index) {
   }
 }
 
-/// Signals to other ranks come before this rank's own waits, so two ranks that send to each other do not block.
+/// The signal that memory is ready comes before this rank's waits, so two ranks that send to each other do not block.
 void NcclExecutor::issue_puts(std::size_t communicator, StreamId on, const Command& command, const Work& work) {
   Network& network = communicators_.network();
   if (work.signals.says_ready) {

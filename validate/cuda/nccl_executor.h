@@ -22,7 +22,7 @@ class Communicators {
   /// `network` must outlive the communicators.
   explicit Communicators(Network& network) : network_(network) {}
   [[nodiscard]] Network& network() { return network_; }
-  /// Returns the communicator of these members. All ranks request the same communicators in the same order.
+  /// Returns the communicator of these members. All ranks must request the same communicators in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
   /// Returns a communicator of all ranks that no lane uses, for barriers.
   std::size_t for_barriers();
@@ -40,7 +40,7 @@ class Communicators {
 
 class NcclExecutor final : public GpuExecutor {
  public:
-  /// `device` and `communicators` must outlive the executor. All ranks make the same executors and call the same
+  /// `device` and `communicators` must outlive the executor. All ranks must make the same executors and call the same
   /// members in the same order. Throws std::runtime_error for fp8, which cannot be stored, and, with a sentence of
   /// nccl_findings(), for a program that sums in fp8 or would get stuck in NCCL's two-sided messages.
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, RankOptions options);
@@ -65,11 +65,11 @@ class NcclExecutor final : public GpuExecutor {
   /// Makes the work of all steps, with a scratch for each lane.
   void make_work(const RunOptions& options, std::span<Scratch> scratch);
   [[nodiscard]] Work work_of(const NcclStep& step, const Command& command, const Calls& calls, Scratch& scratch) const;
-  /// Raises the sizes to the largest that any rank needs, so that all ranks have equal scratch. Does nothing if the
-  /// network has no windows.
+  /// Raises the sizes of `scratch` to the largest that any rank needs, so that all ranks have equal scratch. Does
+  /// nothing if the network has no windows.
   void grow_to_all(const Calls& calls, std::span<Scratch> scratch) const;
-  /// Returns where the command's data arrives on the target rank, as NCCL's puts take it: as an address on this rank,
-  /// at the same offset of this rank's buffers or of its scratch, which starts at `base`.
+  /// Returns the address that a put of this command's data takes. Data arrives on the target rank at some offset of its
+  /// buffers or of its scratch; the address is at that offset on this rank, whose scratch starts at `base`.
   [[nodiscard]] Address landing(const Command& command, Address base) const;
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, Functions functions, Scratch& scratch) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features of NCCL by version. The versions of header and library may differ, so a feature requires both. Puts
-// are the exception: their functions are looked up by name, with types of our own if the header has none.
+// Features of NCCL by version. The versions of header and library may differ, so a feature requires that both have it.
+// Puts are the exception: their functions are looked up by name, with types of our own if the header has none.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ std::string refused(const NetworkOptions& options, const NcclVersions& versions)
 /// puts, because NCCL uses kernels with CTAs for other memory.
 bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
-/// Returns a sentence for each option that has no effect with these versions.
+/// Returns a sentence for each limitation of these versions that matters with these options.
 std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);
 
 /// A variable that NCCL reads when its first communicator is made, once for the whole process. With `forced`, it

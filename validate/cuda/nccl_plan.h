@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that one process issues for its rank, in the order of the program. This order is equal on all ranks, so
+// Commands that one process issues for its rank, in the order of the program. All ranks have this order, so
 // communicators of several lanes are used in the same order everywhere, as NCCL requires.
 #pragma once
 
@@ -33,12 +33,12 @@ struct NcclMembers {
 /// The plan of one iteration.
 struct NcclPlan {
   std::int32_t events = 0;
-  std::vector<NcclMembers> communicators;  ///< Equal on all ranks.
+  std::vector<NcclMembers> communicators;  ///< Identical on all ranks.
   std::vector<NcclStep> steps;
   std::vector<std::int32_t> used;  ///< Lanes that have work.
 };
 
-/// `commands` are those of one rank.
+/// `commands` must be those of one rank.
 NcclPlan nccl_plan(const Program& program, std::span<const Command> commands);
 
 /// Steps of an exchange by puts, in this order: the rank signals its source that its memory is ready, waits until its

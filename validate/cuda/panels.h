@@ -12,7 +12,7 @@
 
 namespace commfuse::validate {
 
-/// An operand: panels stacked below each other.
+/// An operand: panels stacked one below the other.
 using Stack = std::vector<Panel>;
 
 std::int64_t rows_of(const Stack& stack);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// cudaMemcpy and synchronize by flags in that memory, which occupies no multiprocessor if the driver uses copy engines.
-// Collectives are copies by all members; sums and changes of dtype are kernels.
+// cudaMemcpy and synchronize by flags in that memory; neither occupies a multiprocessor if the driver uses copy
+// engines. Collectives are copies by all members; sums and changes of dtype are kernels.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@
 namespace commfuse::validate {
 
 /// Offsets of a program's buffers, and of their contents rounded to a wire's dtype, in the data of a window. They are
-/// equal on all ranks.
+/// identical on all ranks.
 class PeerRoom {
  public:
   PeerRoom(const Program& program, const Sizes& sizes);
   [[nodiscard]] PeerSize size() const { return {flags_.count(), {bytes_}}; }
   [[nodiscard]] const PeerFlags& flags() const { return flags_; }
-  /// These return offsets from the start of the data: of the data that an op sends or contributes, of received data,
-  /// and of the sums of an all-reduce.
+  /// The next three functions return offsets from the start of the data: of the data that an op sends or contributes,
+  /// of received data, and of the sums of an all-reduce.
   [[nodiscard]] Address packed(OpId op) const { return packed_.at(op); }
   [[nodiscard]] Address arrived(OpId op) const { return arrived_.at(op); }
   [[nodiscard]] Address sums(OpId op) const { return sums_.at(op); }
@@ -42,9 +42,9 @@ class PeerRoom {
 class PeerExecutor final : public GpuExecutor {
  public:
   /// `device` and `windows` must outlive the executor. Does not support LaunchMode::graph: flags count iterations, and
-  /// the values of a graph are fixed. All ranks make the same executors and call the same members in the same order.
-  /// Throws std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there is
-  /// one.
+  /// the values of a graph are fixed. All ranks must make the same executors and call the same members in the same
+  /// order. Throws std::runtime_error for fp8, which cannot be stored, and with a sentence of peer_findings(), if there
+  /// is one.
   PeerExecutor(Lowered lowered, Sizes sizes, Device& device, PeerWindows& windows, RankOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
@@ -104,7 +104,7 @@ class PeerExecutor final : public GpuExecutor {
   void meet() override;
   /// Issues a barrier of all ranks by flags, and a kernel whose end marks it in a trace.
   void align(StreamId origin) override;
-  /// Waits for all ranks before any of them begins new work, because a rank that still fetches data may be behind.
+  /// Waits until all ranks are done, because another rank may still fetch data from this one.
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that one process issues for its rank if ranks access each other's memory: copies into and out of this
 // memory, and flags for synchronization. Waits for other ranks are exactly those of the program's protocols: a push
-// begins when its sender is ready, a pull when both ends are.
+// begins when its sender is ready, a pull or a rendezvous when both ends are.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ struct PeerPlan {
   std::vector<std::int32_t> used;  ///< Lanes that have work.
 };
 
-/// Numbers of all flags, equal on all ranks. Each function returns the number of a flag; its comment states on which
-/// rank the flag is, and what a signal to it announces.
+/// Numbers of all flags, identical on all ranks. Each function returns the number of a flag; its comment states on
+/// which rank the flag is, and what a signal to it announces.
 class PeerFlags {
  public:
   explicit PeerFlags(const Program& program);
@@ -72,12 +72,12 @@ class PeerFlags {
 
 /// Returns the dtype in which an op that communicates sends its data.
 DType wire_of(const Program& program, const Op& op);
-/// Returns true if the input of an op that communicates has another dtype than its wire.
+/// Returns true if the input of an op that communicates has a dtype other than its wire's.
 bool packs(const Program& program, const Op& op);
-/// Returns true if the output of an op that communicates has another dtype than its wire.
+/// Returns true if the output of an op that communicates has a dtype other than its wire's.
 bool unpacks(const Program& program, const Op& op);
 
-/// `commands` are those of the rank. Requires a program without peer_findings().
+/// `commands` must be those of the rank. Requires a program without peer_findings().
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
 /// Returns the reasons why this program cannot run with copies between peers, one sentence each.

@@ -54,7 +54,7 @@ std::vector<DeviceSpan> spans_if_traced(Device& device, const std::function<void
 /// most 64, so factors of small GEMMs may stay in the cache.
 std::size_t turns_for(Device& device, Bytes bytes);
 
-/// Equally large, filled matrices in device memory, `turns` of them. at() accepts any turn and cycles through them.
+/// `turns` filled matrices of one size in device memory. at() accepts any turn and cycles through them.
 class Matrices {
  public:
   static constexpr std::size_t usual_turns = 3;

@@ -51,7 +51,7 @@ ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId strea
   return {.probe = "host_launch", .samples = sampled(options, once)};
 }
 
-/// Measures kernels that watch the clock for this long: their times show the resolution of the clock.
+/// Measures kernels that watch the clock for `nanoseconds`: their times show the resolution of the clock.
 ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std::int64_t nanoseconds) {
   constexpr int spins = 10;
   const auto issue = [&] {
@@ -107,7 +107,7 @@ struct Size {
   std::int64_t m, n, k;
 };
 
-/// Returns shards of Llama-3 70B and 405B in groups of eight, and their slices.
+/// Returns the sizes of GEMMs of Llama-3 70B and 405B on eight ranks, and of their slices.
 std::vector<Size> product_sizes(const ProbeOptions& options) {
   if (options.quick) {
     return {{1024, 7168, 8192}, {8192, 7168, 8192}};
@@ -566,8 +566,8 @@ void probe_nccl_features(Device& device, const ProbeOptions& options, ProbeRows&
   }));
 }
 
-/// Measures the host's time for a group, and the device's time for a message to itself, which crosses no link but has
-/// all other costs.
+/// Measures the host's time for a group, and the device's time for a message from a rank to itself, which crosses no
+/// link but has all other costs.
 std::vector<ProbeRow> probe_nccl(Device& device, const ProbeOptions& options) {
   if (!options.connect) {
     fmt::print(stderr, "nccl: NCCL is missing in this build or on this machine\n");

@@ -11,8 +11,8 @@
 
 namespace commfuse::validate {
 
-/// Calls make(scratch) twice, with a scratch for each stream: first to measure the memory that each needs, then with
-/// the addresses of that memory, which `room` has allocated. Frees the former memory of `room` first. Throws as
+/// Calls make(scratch) twice, with a scratch for each stream: first to measure how much memory each stream needs, then
+/// with the addresses of that memory, allocated in `room`. Frees the former memory of `room` first. Throws as
 /// Driver::allocate() does.
 template <class Make>
 void make_with_scratch(Driver& driver, std::size_t streams, std::optional<ScratchRoom>& room, const Make& make) {

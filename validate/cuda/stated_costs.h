@@ -6,7 +6,7 @@
 
 namespace commfuse::validate {
 
-/// Assumed, not measured; roughly those of an H100. Every call costs at least a launch.
+/// Assumed costs, not measured, roughly those of an H100. Every call costs at least a launch.
 struct StatedCosts {
   Duration launch = std::chrono::microseconds(5);
   FlopsPerSecond library_products{4e14};  ///< GEMMs of cuBLASLt in bf16.

@@ -19,8 +19,8 @@ struct VirtualOptions {
   /// the GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;
-  /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce equal bits
-  /// (T1).
+  /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce identical
+  /// bits (T1).
   bool one_stream = false;
   int multiprocessors = 0;  ///< Limit for GEMMs; 0: all.
   AttentionKernel attention = AttentionKernel::any;

@@ -15,8 +15,8 @@ namespace commfuse::validate {
 /// Returns the names in the order in which the checks run.
 std::span<const std::string_view> health_check_names();
 
-/// Returns every check at least once; a check that finds nothing wrong states what it observed. `skipped`: names of
-/// checks to skip.
+/// Returns every check that is not in `skipped` at least once; a check that finds nothing wrong states what it
+/// observed.
 std::vector<HealthCheck> health_checks(const NodeFacts& node, const ManagementFacts& management,
                                        std::span<const std::string> skipped = {});
 

@@ -13,8 +13,7 @@
 namespace commfuse::validate {
 
 /// The layout of q, k and v in a matrix. Each block of `qkv` columns is [q heads | k heads | v heads] and produces a
-/// block of `out` columns; equal groups of consecutive query heads share one kv head. Row = position * batch +
-/// sequence.
+/// block of `out` columns; each kv head serves equally many consecutive query heads. Row = position * batch + sequence.
 struct AttentionLayout {
   std::int64_t qkv = 0;
   std::int64_t out = 0;

@@ -12,12 +12,12 @@ namespace commfuse::validate {
 
 /// Throws ConfigError for a schedule that the reference cannot run: one that has nothing to compare, more than
 /// max_ranks ranks, dtypes that the reference does not store or that no error bound covers, attention of only some of
-/// the queries, or matrices that are too large.
+/// the queries or that 'unfused' does not list, or matrices that are too large.
 void require_runnable(const ScheduleFile& file);
 
 /// Returns sizes as checked_sizes() does, with contracted dimensions shortened until integer data stays exact. Throws
-/// ConfigError if it never does, or if heads cannot be whole. Requires require_runnable() and a program that
-/// passed check_program().
+/// ConfigError if it never does, or if heads cannot be whole. Requires a file that passed require_runnable(), and a
+/// program that passed check_program().
 std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed);
 
 }  // namespace commfuse::validate

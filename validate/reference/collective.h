@@ -19,7 +19,7 @@ constexpr bool cuts(CollectiveKind kind) {
   return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
 }
 
-/// Inputs and results by coordinate; sums are taken in order of coordinate, in fp32. With N members:
+/// Inputs and results are in order of coordinate; sums are taken in order of coordinate, in fp32. With N members:
 ///   all_gather      every result is all inputs, stacked
 ///   reduce_scatter  result i is the i-th of N row blocks of the sum of all inputs
 ///   all_reduce      every result is the sum of all inputs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated values of a program's input tensors, equal on every machine.
+// Generated values of a program's input tensors, identical on every machine.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: runs the lowered commands of all ranks one after another on real matrices. Slow, simple, deterministic.
-// Every executor must produce its result, bit for bit, on the same program and data (level T1).
+// Every executor must produce the same result, bit for bit, on the same program and data (level T1).
 #pragma once
 
 #include <cstdint>

@@ -106,7 +106,7 @@ void run_attention(const Program& program, const Sizes& sizes, Memory& memory, c
   const auto& shape = shape_of<AttentionShape>(program, at);
   const Command& command = *at.command;
   const std::int64_t block = sizes.block[position(shape.queries.dimension)];
-  std::vector<std::int64_t> rows;  // rows of the sequence that the queries have
+  std::vector<std::int64_t> rows;  // rows of the queries in the whole matrix
   for (std::size_t i = 0; i < command.positions.size(); ++i) {
     for (std::int64_t row = 0; row < command.inputs[0][i].rows * block; ++row) {
       rows.push_back(command.positions[i] * block + row);

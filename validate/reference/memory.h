@@ -66,7 +66,7 @@ class Memory {
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
   /// Copies the bytes of one operand to another with the same rows and columns, which may be stacked differently.
-  /// Requires that all rectangles of both have the same dtype, and that they do not overlap.
+  /// Requires that all rectangles of both have the same dtype, and that source and target do not overlap.
   void copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to);
   /// Returns whether every rectangle of the operand is stored in this dtype.
   [[nodiscard]] bool is_stored_in(DType dtype, std::span<const Rectangle> operand) const;
@@ -79,7 +79,7 @@ class Memory {
     std::int64_t columns = 0;
     std::vector<std::byte> bytes;
 
-    /// These return the offset of an element, and the number of bytes that elements of a row occupy.
+    /// first() returns the offset of an element, length() the number of bytes that elements of a row occupy.
     [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
     [[nodiscard]] std::size_t length(std::int64_t elements) const;
     /// Returns the area as rows that are contiguous: itself, or one long row if it spans the store's whole width.

@@ -158,7 +158,7 @@ Bounded bounded_product(const Bounded& a, const Bounded& b, const Roundings& rou
           })};
 }
 
-/// Bounds one fp32 rounding of a value, and two when it is stored, each counted Roundings::times times.
+/// Bounds one fp32 rounding of a value, and two storage roundings, which count Roundings::times times each.
 class RoundedOnce {
  public:
   explicit RoundedOnce(const Roundings& roundings)

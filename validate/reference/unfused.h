@@ -28,8 +28,8 @@ struct Bounded {
 /// the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// The roundings of one tensor in a schedule. Besides the tensors and sizes, bounded() and sums_are_exact() depend on
-/// nothing else: programs with equal tensors, sizes and roundings get equal results from both functions.
+/// The roundings of one tensor in a schedule. Besides inputs, tensors, Program::unfused and sizes, bounded() and
+/// sums_are_exact() depend on nothing else: programs in which all of these are equal get equal results from both.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer

@@ -66,7 +66,7 @@ bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64
 /// Returns whether every element of a GEMM's result comes from one op that sums over the whole contraction, as in the
 /// unfused operation: no add, no accumulation, no reducing collective, no attention over a part of the keys. Values are
 /// also rounded as in the unfused operation: no wire or copy that is coarser than its data, no tensor that is stored in
-/// another dtype than its own.
+/// a dtype other than its own.
 bool cuts_no_sum(const Program& program);
 
 /// Returns whether a collective adds the contributions of more than two ranks, so that its result depends on order and

@@ -91,7 +91,7 @@ struct MeasuredRank {
   std::vector<std::vector<double>> sends_us;  ///< By peer.
 };
 
-/// Returns nothing if the record is not a record of links.
+/// Returns nothing if the record is not a record of links, or if its links were emulated.
 std::optional<Job> job_of_record(const std::string& file, std::vector<std::string>& passed_over) {
   const RunRecord record = load_run_record(file);
   std::int64_t largest = 0;

@@ -34,7 +34,7 @@ struct ReadRun {
   NcclTestsRun run;
 };
 
-/// Returns true if the text begins as run_record.h writes it.
+/// Returns true if the text begins like a run record (run_record.h).
 bool is_run_record(std::string_view text) {
   const std::string_view head = text.substr(0, 64);
   return head.starts_with('{') && head.find(run_record_schema) != std::string_view::npos;

@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 /// The property that tells one node from another.
 enum class NodeBy : std::uint8_t {
-  host,  ///< Names of the hosts of its ranks in the log; a run over several hosts belongs to all of them together.
+  host,  ///< Names of the hosts of a log's ranks; a run over several hosts belongs to all of them together.
   file,  ///< The file: for pods that all have the same name.
 };
 

@@ -38,7 +38,7 @@ struct FleetVerdict {
 struct Verdicts {
   std::vector<NodeVerdict> nodes;
   std::optional<FleetVerdict> fleet;
-  /// Hosts in at least two runs over several hosts, if every such run was bad.
+  /// Hosts that took part in at least two runs over several hosts, all of which were bad.
   std::vector<std::string> blamed_hosts;
   std::vector<JobVerdict> jobs;
 };

@@ -11,7 +11,7 @@
 
 namespace commfuse::validate {
 
-/// Requires the major version of the header, because that version determines the structures.
+/// The library must have the major version of the header, because that version determines the structures.
 class CublasLtLibrary {
  public:
   CublasLtLibrary();

@@ -85,7 +85,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   void end_graphs() override;
 
  private:
-  /// Resources of one stream. All except the handle are device memory that kernels of other streams do not use.
+  /// Resources of one stream. Kernels of other streams do not use its device memory.
   struct Stream {
     OwnedStream handle;                    // null after it was destroyed with its partition
     std::optional<std::size_t> partition;  // partition of the stream
@@ -128,7 +128,7 @@ class CudaDriver final : public Driver, public NcclDevice {
   std::vector<Stream> streams_;
   std::vector<Event> events_;
   std::vector<OwnedGraph> graphs_;         // null after end_graphs()
-  std::vector<OwnedMemory> former_rooms_;  // memory of streams whose addresses graphs may hold
+  std::vector<OwnedMemory> former_rooms_;  // earlier rooms, whose addresses graphs may hold
   LabelRange range_;
   std::unique_ptr<Tracer> tracer_;
 };

@@ -85,7 +85,7 @@ class Module final : public CudaModule {
   [[noreturn]] void refuse() const { throw std::runtime_error(nccl_absence()); }
 #endif
 
-  /// CUDA reports the same error for two different causes.
+  /// Distinguishes two causes for which CUDA reports the same error.
   [[noreturn]] static void refuse_driver() {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {

@@ -8,7 +8,7 @@
 
 namespace commfuse::validate {
 
-/// Requires the major version of the header, because that version determines the records.
+/// The library must have the major version of the header, because that version determines the records.
 class CuptiLibrary {
  public:
   CuptiLibrary();

@@ -18,7 +18,7 @@ inline void require(cudaError_t status, const char* call) {
   }
 }
 
-/// Throws std::runtime_error with the sentence unless `holds`: the call would fail on any device.
+/// Throws std::runtime_error with `sentence` unless `holds` is true; for calls that would fail on any device.
 inline void require(bool holds, const char* sentence) {
   if (!holds) {
     throw std::runtime_error(sentence);

@@ -134,9 +134,9 @@ struct Norm {
   std::int64_t rows = 0, columns = 0;
 };
 
-/// Up to this width, a single thread sums a row in the order of the reference, with equal bits. All threads together
-/// sum a wider row in another order. The sum then differs from the reference's by a few roundoffs of double, which
-/// changes about one in ten million elements in fp32.
+/// Up to this width, a single thread sums a row in the order of the reference, with identical bits. All threads
+/// together sum a wider row in a different order. The sum then differs from the reference's by a few roundoffs of
+/// double, which changes about one in ten million elements in fp32.
 constexpr int ascending_columns = 1024;
 
 /// Returns the sum of squares, in ascending order, in thread 0. Squares of fp32 are exact in double.

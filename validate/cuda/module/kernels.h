@@ -16,7 +16,7 @@ namespace commfuse::validate {
 inline constexpr std::int64_t max_blocks_along_x = (std::int64_t{1} << 31) - 1;
 inline constexpr std::int64_t max_blocks_along_y = 65535;
 
-/// Sums every element over k in ascending order, each product and each sum rounded to fp32: the bits of the
+/// Sums every element over k in ascending order, each product and each sum rounded to fp32, with the bits of the
 /// interpreter.
 void launch_exact_product(cudaStream_t stream, const ProductCall& call);
 

@@ -224,7 +224,8 @@ std::int64_t hold_of(const MoveCall& call) {
 
 using Kernel = void (*)(Batch);
 
-/// Returns a kernel for known dtypes if all pieces change their dtype in the same way, as the pieces of one message do.
+/// Returns a kernel for known dtypes if all pieces that change their dtype do so in the same way, as those of one
+/// message do.
 Kernel kernel_of(std::span<const Piece> pieces) {
   const Piece* changed = nullptr;
   for (const Piece& piece : pieces) {

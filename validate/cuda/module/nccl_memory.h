@@ -20,7 +20,7 @@ class NcclMemory final : public MemorySource {
   /// With `symmetric`, registers windows instead of buffers; puts, and collectives by copy engines, need windows.
   NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
-  /// Registers current and later allocations with a communicator. All members of the communicator call it.
+  /// Registers current and later allocations with a communicator. All members of the communicator must call it.
   void join(ncclComm_t comm);
 
   void* allocate(std::size_t bytes) override;

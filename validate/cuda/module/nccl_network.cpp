@@ -52,7 +52,7 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
 // NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks; only then do NCCL's threads read the environment
 
 /// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
-/// already has another value.
+/// already has a different value.
 std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   static const NetworkOptions first = [&] {
     for (const NcclVariable& variable : process_variables(options)) {
@@ -68,7 +68,8 @@ std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   return notes;
 }
 
-/// Removes NVLS during its lifetime, because NCCL reads NCCL_ALGO for every new communicator.
+/// Removes NVLS during the object's lifetime, unless the user set NCCL_ALGO, which NCCL reads for every new
+/// communicator.
 class WithoutNvls {
  public:
   explicit WithoutNvls(const std::string& algorithms) : is_set_(!algorithms.empty() && std::getenv(name) == nullptr) {

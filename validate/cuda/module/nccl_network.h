@@ -19,8 +19,8 @@ struct NetworkMember {
 
 /// Works without a driver.
 NetworkKey make_nccl_key(const NcclLibrary& nccl);
-/// Returns when all members have called it. Throws std::runtime_error if NCCL is absent, too old or fails, or if
-/// connecting takes longer than `options.patience`. `nccl` and `device` must outlive the network.
+/// Returns the network once all members have called this function. Throws std::runtime_error if NCCL is absent, too old
+/// or fails, or if connecting takes longer than `options.patience`. `nccl` and `device` must outlive the network.
 std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
                                       const NetworkMember& member, const NetworkOptions& options);
 

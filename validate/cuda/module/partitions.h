@@ -45,7 +45,7 @@ class Partitions {
   void give_back(std::size_t id) { pool_.give_back(id); }
   [[nodiscard]] int multiprocessors(std::size_t id) const { return pool_.multiprocessors(id); }
   [[nodiscard]] bool contains(std::size_t id) const { return pool_.contains(id); }
-  /// Returns a stream whose kernels run only in the partition, which outlives it.
+  /// Returns a stream whose kernels run only in the partition. The partition must outlive the stream.
   [[nodiscard]] OwnedStream new_stream(std::size_t id, int priority) const;
 
  private:

@@ -17,7 +17,7 @@
 namespace commfuse::validate {
 
 /// Several GEMMs of one shape in one call, for the heads of an attention. A step is the number of elements from an
-/// operand of one GEMM to that of the next.
+/// operand of one GEMM to the same operand of the next.
 struct ProductBatch {
   ProductCall call;
   int count = 1;

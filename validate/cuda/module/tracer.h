@@ -10,7 +10,7 @@
 
 namespace commfuse::validate {
 
-/// Only one tracer exists at a time in a process. A label applies to the calling thread.
+/// Only one tracer may exist at a time in a process. A label applies to the calling thread.
 class Tracer {
  public:
   Tracer() = default;
