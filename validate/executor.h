@@ -25,7 +25,7 @@ struct RunOptions {
   /// and lets lanes fall far behind, and threads yield and wait at random. A correct program produces the same bits in
   /// every order.
   std::uint64_t order = 0;
-  /// Number of iterations, one after another. Between two of them a rank joins its own lanes, but does not wait for others.
+  /// Number of iterations, one after another. Between two of them a rank joins its lanes, but waits for no other rank.
   int iterations = 1;
   bool traced = false;
 };
@@ -35,7 +35,7 @@ struct Execution {
   Timeline timeline;    ///< The last iteration, if requested; time zero is the release.
 };
 
-/// The run cannot finish; what() states where each rank waits.
+/// The run cannot finish; what() states where ranks wait.
 class Stuck : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

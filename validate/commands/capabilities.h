@@ -16,7 +16,7 @@ namespace commfuse::validate {
 struct Capability {
   std::string name;  ///< "cuda"
   std::string text;  ///< "yes: NVIDIA H100 ..." or "no: ..." with the reason; a fact for machine, build and timer.
-  HealthStatus status = HealthStatus::ok;  ///< `unknown` where the capability is not available; `bad` for configs.
+  HealthStatus status = HealthStatus::ok;  ///< `unknown`: not available (configs: `bad`); `warn`: impaired.
   std::string wrong{};
   std::string remedy{};
 };

@@ -431,7 +431,7 @@ void require_one_host(Crew& crew, int ranks) {
   }
 }
 
-/// Returns the keys of all ranks. Every rank calls it and gets the whole list.
+/// Returns the keys of all ranks. Every rank must call it, and gets the whole list.
 std::vector<MemoryKey> all_keys(Crew& crew, int ranks, const MemoryKey& mine) {
   PayloadWriter writer;
   writer.put(mine);

@@ -45,8 +45,8 @@ struct GpuArguments {
   bool dry_run = false;
 };
 
-/// Adds --device and --dry-run. add_gpu_flags() adds these and the flags that control how times are measured. The
-/// arguments must outlive the parsing.
+/// Adds --device and --dry-run. add_gpu_flags() adds all flags of GPU executors. The arguments must outlive the
+/// parsing.
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group);
 /// Adds --nccl-register and --nccl-exchange, which change how data moves and therefore what is checked.
 void add_nccl_buffer_flags(CLI::App& command, GpuArguments& arguments, const std::string& group);
@@ -60,8 +60,8 @@ std::span<const char* const> gpu_flags();
 /// Returns the plugin if it finds a GPU. Throws HardwareAbsent with what is missing.
 CudaPlugin usable_plugin();
 
-/// One GPU with its module loaded; in a dry run, a device that only counts calls. It is used by one executor at a time,
-/// and it outlives all of them.
+/// One GPU with its module loaded; in a dry run, a device that only counts calls. Only one executor at a time may use
+/// the GPU, which must outlive all executors.
 class Gpu {
  public:
   /// Opens the device that --device names, by default the first one. Throws HardwareAbsent with what is missing, and
@@ -78,7 +78,7 @@ class Gpu {
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false, Duration patience = VirtualOptions{}.patience);
   /// Makes executors for timing, which follow --view and fill their memory themselves.
   [[nodiscard]] MakeExecutor timed();
-  /// True if nothing runs and calls are only counted.
+  /// Returns true if nothing runs and calls are only counted.
   [[nodiscard]] bool is_dry() const { return counting_ != nullptr; }
   /// Returns "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time starts when the GPU is
   /// opened.
@@ -92,7 +92,7 @@ class Gpu {
   /// Returns "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
   [[nodiscard]] std::string in_words() const;
-  /// True if the GPU is software, so that its times are not those of a GPU.
+  /// Returns true if the GPU is software, so that its times are not those of a GPU.
   [[nodiscard]] bool is_software() const { return driver_->facts().is_software(); }
   /// Prints a line on stderr if the GPU is software.
   void note_software() const;
@@ -124,8 +124,8 @@ enum class CrewLinks : std::uint8_t {
 /// Returns the links of --executor nccl and cuda-peer; nothing for other executors, whose ranks do not have a GPU each.
 std::optional<CrewLinks> crew_links_of(std::string_view executor);
 
-/// The GPUs of several processes, one per process, connected by NCCL or by shared memory: rank r is process r. They are
-/// used by one executor at a time.
+/// The GPUs of several processes, one per process, connected by NCCL or by shared memory: rank r is process r. Only one
+/// executor at a time may use them.
 class GpuCrew {
  public:
   /// The first `ranks` processes form the crew; other processes take no part. A process takes the GPU that --device

@@ -526,7 +526,7 @@ struct Backend {
       gpu ? gpu->note_attention() : gpus->note_attention();
     }
   }
-  /// Adds clocks, power and temperature of all GPUs. All ranks call it.
+  /// Adds clocks, power and temperature of all GPUs. All ranks must call it.
   void read_devices(const std::string& when, Environment& environment) const {
     if (on_gpus()) {
       for (DeviceReading& reading : gpu ? std::vector{gpu->reading(when)} : gpus->readings(when)) {

@@ -45,7 +45,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
 /// A point and the schedules that run there. It is neither copied nor moved, because predictions point into the cache.
 class PredictedPoint {
  public:
-  /// The schedules of files belong to the point (sim::fitted), or are those among which recorded() searches. Throws
+  /// The schedules of files must belong to the point (sim::fitted), or be those among which recorded() searches. Throws
   /// ConfigError as point_of and Predictor::predict do, for jitter, faults and interference at run time, and for
   /// experts and sliding windows of attention, which executors do not have.
   explicit PredictedPoint(const Settings& settings, std::vector<HandWritten> schedules = {});
@@ -99,7 +99,7 @@ struct Measured {
 };
 
 /// Runs the schedules. With --out, also writes the record, except for a dry run. Throws ConfigError for invalid flags.
-/// Where ranks are processes, each of them calls this; only the leader has the complete record, and writes it.
+/// Where ranks are processes, each of them must call it; only the leader has the complete record, and writes it.
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew = nullptr);
 

@@ -47,13 +47,13 @@ struct MicroWhere {
   /// Ranks are processes with a GPU each, and `crew` is set too. If all three pointers are null, ranks are threads.
   std::shared_ptr<GpuCrew> gpus{};
 
-  /// True if this process has a rank.
+  /// Returns true if this process has a rank.
   [[nodiscard]] bool takes_part() const;
-  /// True if this process gets the measurements of all ranks.
+  /// Returns true if this process gets the measurements of all ranks.
   [[nodiscard]] bool leads() const;
-  /// True if the device only counts its calls; then there is nothing to report except Gpu::dry_run_in_words().
+  /// Returns true if the device only counts its calls; only Gpu::dry_run_in_words() is then to be reported.
   [[nodiscard]] bool is_dry() const;
-  /// Returns clocks and power of all GPUs; the list is complete only on the leader. All ranks call it. `when` is
+  /// Returns clocks and power of all GPUs; the list is complete only on the leader. All ranks must call it. `when` is
   /// "before" or "after".
   [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
 };
@@ -77,7 +77,7 @@ void show_progress(std::size_t done, std::size_t measurements);
 std::vector<DType> dtypes_of(const std::string& list);
 
 /// Measures the programs now; prints progress on stderr if that is a terminal. Throws std::runtime_error if nothing
-/// could be measured. All ranks call it; the record is complete if where.leads(). Requires where.takes_part().
+/// could be measured. All ranks must call it; the record is complete if where.leads(). Requires where.takes_part().
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
 /// Measures the programs that --dtype, --only and --quick select.
 MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);

@@ -49,11 +49,11 @@ struct SmallCheck {
 
 /// Returns a schedule with its data in place. Its levels are measured with the same schedule on small matrices, in two
 /// orders with chaos; a schedule that misses a level is marked as wrong. Levels are not measured if the small sizes
-/// make sums of integers inexact. Where ranks are processes, all of them call this.
+/// make sums of integers inexact. Where ranks are processes, all of them must call it.
 Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner, const SmallCheck& small);
 
-/// Records the library that connects the processes (MPI or TCP), and the host of each process. All ranks call it; only
-/// the leader gets all hosts.
+/// Records the library that connects the processes (MPI or TCP), and the host of each process. All ranks must call it;
+/// only the leader gets all hosts.
 void record_hosts(Crew& crew, int ranks, Environment& environment);
 
 }  // namespace commfuse::validate

@@ -41,7 +41,7 @@ class Board {
     return {rank, command_of_op_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
   }
 
-  // A lane calls the following functions for its command in an iteration, in this order. Functions that wait throw GivenUp.
+  // A lane calls the following functions for its command in an iteration, in this order. Those that wait throw GivenUp.
 
   /// Waits until all the rank's ops of earlier iterations, and all dependencies of the command, have ended.
   void await_turn(Station at, int iteration);

@@ -17,7 +17,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Returns when the host has issued each command, counted from the release.
+/// Returns the time at which the host has issued each command, counted from the release.
 std::vector<std::vector<Duration>> issue_times(std::span<const std::vector<Command>> commands, const Costs& costs) {
   std::vector<std::vector<Duration>> times;
   for (const std::vector<Command>& rank_commands : commands) {

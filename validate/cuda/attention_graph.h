@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as a graph of small operations: the form in which cuDNN 9 recognizes it and fuses it into one kernel. The
 // operations and their order are those of NVIDIA's cudnn-frontend (CompositeSDPANode, v1.x): scores, scale, mask,
-// softmax with its statistics, and the weighted sum. An equivalent graph in any other order finds no engine.
+// softmax with its statistics, and the weighted sum. cuDNN has no engine for an equivalent graph in any other order.
 #pragma once
 
 #include <array>

@@ -27,9 +27,9 @@ struct TimedCopy {
   int repetitions = 1;  ///< Copies of the same bytes, one after another; at most 100 fit behind the gate.
 };
 
-/// Memory of all GPUs, and memory of the host near each of them, filled with hashes. Used by one thread. Every failure
-/// throws std::runtime_error with what failed. Copies that do not finish in time throw Stuck: the GPUs can no longer be
-/// used.
+/// Times copies. Holds memory of all GPUs, and host memory near each of them, filled with hashes. Only one thread may
+/// use it. Every failure throws std::runtime_error with what failed. Copies that do not finish in time throw Stuck: the
+/// GPUs can no longer be used.
 class Copier {
  public:
   Copier() = default;

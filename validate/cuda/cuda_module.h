@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of the module that uses CUDA. The program loads the module only when it is needed, so it starts, and even
-// runs, without CUDA.
+// Interface of the module that uses CUDA. The program loads the module only when it is needed, so the program starts,
+// and even runs, without CUDA.
 #pragma once
 
 #include <array>

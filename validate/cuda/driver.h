@@ -178,8 +178,8 @@ struct DeviceSpan {
   bool by_copy_engine = false;
 };
 
-/// One device, used by one thread. Every failure throws std::runtime_error with what failed; work of a stream may also
-/// fail later, at the next call.
+/// One device. Only one thread may use it. Every failure throws std::runtime_error with what failed; work of a stream
+/// may also fail later, at the next call.
 class Driver {
  public:
   Driver() = default;
@@ -189,10 +189,10 @@ class Driver {
 
   [[nodiscard]] virtual DeviceFacts facts() const = 0;
 
-  /// Returns memory aligned to at least 256 bytes. Never call it under a closed gate.
+  /// Returns memory aligned to at least 256 bytes. Must not be called while a gate is closed.
   virtual Address allocate(Bytes bytes) = 0;
   virtual void release(Address at) = 0;
-  /// Returns when done; requires that no stream has work left.
+  /// Returns when done; requires that no stream has work left, as does download().
   virtual void upload(Address to, std::span<const std::byte> bytes) = 0;
   virtual void download(std::span<std::byte> bytes, Address from) = 0;
 
@@ -239,7 +239,7 @@ class Driver {
 
   /// Returns true if all streams end within `patience`.
   [[nodiscard]] virtual bool finish(Duration patience) = 0;
-  /// Requires that both events are timed and have ended.
+  /// Returns the time between two timed events. Requires that both have ended.
   [[nodiscard]] virtual Duration elapsed(EventId from, EventId to) = 0;
 
   /// Captures work issued from now on into a graph. Its first stream is `origin`; other streams join by waiting for
@@ -288,7 +288,7 @@ struct NetworkOptions {
   Duration patience = std::chrono::seconds(60);
 };
 
-/// NCCL among the processes that run a schedule together. Used by one thread.
+/// NCCL among the processes that run a schedule together. Only one thread may use it.
 class Network {
  public:
   Network() = default;

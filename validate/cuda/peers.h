@@ -19,7 +19,8 @@ using MemoryKey = std::array<std::byte, 64>;
 using FlagValue = std::uint32_t;
 inline constexpr std::int64_t flag_bytes = sizeof(FlagValue);
 
-/// Access to devices of other processes. Used by one thread. Every failure throws std::runtime_error with what failed.
+/// Access to devices of other processes. Only one thread may use it. Every failure throws std::runtime_error with what
+/// failed.
 class Peers {
  public:
   Peers() = default;

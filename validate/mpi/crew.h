@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps processes in step: they begin and end a run together, and all give up when one is lost or when all of them
-// wait. Process 0 leads: it alone starts and ends runs, and it alone reports why one was given up.
+// wait. Process 0 leads: it alone starts and ends runs, and it alone reports why a run was given up.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ class Activity {
   virtual ~Activity() = default;
 
   virtual void begin() {}
-  /// Advances as far as possible without waiting. Returns false if it could not.
+  /// Advances as far as possible without waiting. Returns false if nothing advanced.
   virtual bool step() { return false; }
   /// Takes a note about an op, which may come before begin() and after done().
   virtual void take(int /*from*/, const Note& /*note*/) {}
@@ -61,14 +61,14 @@ class Crew {
 
   void send(int to, const Note& note) { world_.send(to, packed(note)); }
 
-  /// Runs the activity on the first `members` processes, each of which calls this, from a common start until all are
+  /// Runs the activity on the first `members` processes, each of which must call it, from a common start until all are
   /// done. Returns their reports by process on the leader, and nothing on the others. Throws Stuck on all processes
   /// when the run is given up, and std::runtime_error when an earlier run was given up.
   std::vector<Payload> perform(int members, Activity& activity);
   /// Returns the payloads of all processes, by process, on the leader. Throws as perform() does.
   std::vector<Payload> gather(int members, Payload mine);
-  /// Returns the leader's payload for this process. All of the first `members` processes call it; only the leader's
-  /// argument is used, which has a payload for each of them. Throws as perform() does.
+  /// Returns the leader's payload for this process. All of the first `members` processes must call it; only the
+  /// leader's argument is used, which has a payload for each of them. Throws as perform() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
   /// The end of the program on all processes. The leader learns how all processes ended, and all exit with the same

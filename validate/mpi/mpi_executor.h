@@ -12,8 +12,8 @@
 
 namespace commfuse::validate {
 
-/// Rank r is process r. The first processes, one per rank, must all make the same executors and call the same members in
-/// the same order.
+/// Rank r is process r. The first processes, one per rank, must all make the same executors and call the same members
+/// in the same order.
 class MpiExecutor final : public Executor {
  public:
   /// Throws std::runtime_error for fp8, which cannot be stored. `crew` must outlive the executor. Requires that this
@@ -40,7 +40,7 @@ class MpiExecutor final : public Executor {
   Memory memory_;
 };
 
-/// Returns the combined verdict of all ranks on the leader. All ranks must call it.
+/// Returns the combined verdict of all ranks on the leader, and `mine` elsewhere. All ranks must call it.
 Verdict of_all_ranks(Crew& crew, int ranks, const Verdict& mine);
 
 }  // namespace commfuse::validate

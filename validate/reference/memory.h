@@ -52,7 +52,7 @@ class Memory {
   /// Holds the buffers of all ranks, or of one, `only`. Requires program and sizes to outlive the memory.
   Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only = {});
 
-  /// Returns whether this object holds the rank's buffers; the members below require that.
+  /// Returns whether this object holds the rank's buffers. All functions below that take a rank require this.
   [[nodiscard]] bool holds(Rank rank) const { return !only_ || *only_ == rank; }
   void poison();
   [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;

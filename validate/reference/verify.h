@@ -44,7 +44,7 @@ class References;
 struct VerifyOptions {
   std::uint64_t seed = 1;
   /// For the interpreter: number of orders in which the program runs on integers, one in sequence and the others at
-  /// random, each twice over the same memory. For an executor: number of orders in T1; integers run in two.
+  /// random, each twice over the same memory. For an executor: number of orders in T1; T0 and T-int use two.
   int orders = 4;
   /// The executor that is compared with the interpreter. If it is not set, the interpreter itself is checked.
   MakeExecutor executor{};

@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// Keeps a plan for every shape that it has seen. Used by one thread, on one device.
+/// Keeps a plan for every shape that it has seen. Only one thread may use it, on one device.
 class FusedAttention {
  public:
   FusedAttention();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners of CUDA objects, which they free.
+// Owners of CUDA objects; their destructors free the objects.
 #pragma once
 
 #include <cuda_runtime_api.h>

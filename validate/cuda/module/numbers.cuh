@@ -204,7 +204,7 @@ __device__ inline void store_eight(const View& to, std::int64_t row, std::int64_
   }
 }
 
-/// Divides a rectangle of eights among the threads of a grid. A power of two of neighbouring threads share a row and
+/// Divides a rectangle of eights among the threads of a grid. In a block, 2^bits neighbouring threads share a row and
 /// handle neighbouring eights, and the rows of a block follow each other. Threads therefore compute their positions
 /// without divisions.
 struct Tiles {

@@ -35,7 +35,7 @@ struct Workspace {
 
 /// Keeps the algorithm that cuBLASLt chose for every shape: the first in cuBLASLt's list, which other programs use too.
 /// It may sum k in several parts if it adds them in fp32 in a fixed order, so results are repeatable and rounded once.
-/// Used by one thread.
+/// Only one thread may use this object.
 class LibraryProducts {
  public:
   /// The size that NVIDIA recommends for Hopper.

@@ -23,7 +23,7 @@ inline Address address_of(const void* at) { return reinterpret_cast<Address>(at)
 
 inline View view_of(const Panel& panel) { return {panel.at, panel.stride, panel.dtype}; }
 
-/// True if every row begins at a multiple of 16 bytes.
+/// Returns true if every row begins at a multiple of 16 bytes.
 inline bool is_aligned(const Panel& panel) {
   return panel.at % 16 == 0 && (panel.rows == 1 || panel.stride * bytes_of(panel.dtype) % 16 == 0);
 }
