@@ -69,9 +69,9 @@ enum class Watched : std::uint8_t { product, exchange };
 /// the exchanges are measured.
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched);
 
-/// Returns the samples of one run. The sample of an op is its time on the slowest rank, because the others wait for
-/// that rank sooner or later, or on the single rank that the program measures. Gaps: every gap. Exchanges next to a
-/// GEMM: those that begin and end while the GEMM runs. Transfers: the time of each, from when both ranks were ready.
+/// Returns the samples of one run. The sample of an op is its time on the single rank that the program measures, or
+/// else on the slowest rank, because the others wait for that rank sooner or later. Gaps: every gap. Exchanges next to
+/// a GEMM: those that begin and end while the GEMM runs. Transfers: the time of each, from when both ranks were ready.
 /// Transfers both ways: the time of each pair, from when the first of the two was ready until both have arrived.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);
 

@@ -18,7 +18,7 @@ namespace commfuse::validate {
 class Gpu;
 class GpuCrew;
 
-/// The executors of schedules, and the function that joins the findings of processes.
+/// The executors of schedules, and the function that joins the verdicts of processes.
 struct Runner {
   MakeExecutor checked;  ///< Makes executors whose values are checked.
   MakeExecutor timed;

@@ -79,7 +79,7 @@ void GpuExecutor::warm_up() {
 }
 
 void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions& options) {
-  // A graph reports the times of its nodes, but not the labels under which they were issued.
+  // A graph that was captured without a trace has no labels, so traced work is issued as streams.
   const LaunchMode mode = options.traced && issue_.mode == LaunchMode::graph ? LaunchMode::stream : issue_.mode;
   const StreamId origin = streams.front();
   if (mode == LaunchMode::graph && !graph_) {

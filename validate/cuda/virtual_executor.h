@@ -15,8 +15,8 @@ namespace commfuse::validate {
 
 struct VirtualOptions {
   DeviceLink link;
-  /// This rank has the whole GPU, and its peers are assumed to do the same at every moment. Nothing: all ranks share
-  /// the GPU.
+  /// If set, this rank has the whole GPU, and its peers are assumed to do the same at every moment; otherwise all ranks
+  /// share the GPU.
   std::optional<Rank> middle{};
   LaunchMode mode = LaunchMode::stream;
   /// Runs everything on one stream in the order of issue, without concurrency. Every other run must produce identical

@@ -16,7 +16,7 @@ namespace commfuse::validate {
 
 namespace {
 
-/// Integers are exact in bf16 only up to 256, so its data is -1, 0 and 1.
+/// Integers are exact in bf16 only up to 256, so bf16 data is -1, 0 and 1.
 std::int64_t largest_integer(DType dtype) {
   switch (dtype) {
     case DType::bf16: return 1;

@@ -14,7 +14,7 @@
 
 namespace commfuse::validate {
 
-/// Runs one iteration; `commands` are by rank. Throws Stuck.
+/// Runs one iteration; `commands` has a list for every rank. Throws Stuck.
 void run_iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
                    const RunOptions& options, Memory& memory);
 

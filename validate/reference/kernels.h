@@ -29,7 +29,7 @@ void run_transfer(const Program& program, Memory& memory, const Place& from, con
 /// Returns a member's part of its collective, rounded to the wire's dtype; nothing if Functions::none omits its sum.
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
                                       const RunOptions& options);
-/// `members` are by coordinate. All inputs are read before any output is written.
+/// `members` must be in order of coordinate. All inputs are read before any output is written.
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options);
 
 }  // namespace commfuse::validate

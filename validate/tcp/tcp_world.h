@@ -54,7 +54,7 @@ class TcpWorld final : public World {
 
   [[nodiscard]] int process() const override { return process_; }
   [[nodiscard]] int processes() const override { return processes_; }
-  /// Also throws std::runtime_error for more than 64 MiB, and if more than 256 MiB would wait for the other end.
+  /// Throws as World::send() does, for more than 64 MiB, and if more than 256 MiB would wait for the other end.
   void send(int to, Payload bytes) override;
   /// Throws std::runtime_error if the first process has exited, or if a process sends anything but this program's
   /// protocol; the connection to that process is then closed.

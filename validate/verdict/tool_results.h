@@ -34,8 +34,8 @@ struct ToolResults {
 };
 
 /// Returns copies that run one at a time in one direction, between GPUs or with the host, by copy engines or, between
-/// GPUs, by SMs. Lists in passed_over the tests of both directions, of several simultaneous copies, of latency and of
-/// several nodes.
+/// GPUs, by SMs. Failed tests become findings. Lists all other tests in passed_over, such as those of both directions,
+/// of latency, or of several nodes.
 ToolResults results_of(const BandwidthRun& run);
 
 /// Returns the largest copies of a record of `commfuse-validate links --copies`, if they are large enough that a copy's

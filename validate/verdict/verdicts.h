@@ -15,7 +15,7 @@ namespace commfuse::validate {
 
 struct NodeVerdict {
   NodeLog log;
-  Judgement judgement;                ///< Against the machine, or against its healthy nodes.
+  Judgement judgement;                ///< Against the machine, or against VerdictOptions::healthy.
   std::optional<Judgement> in_fleet;  ///< Against the other nodes; nothing if there are too few.
   std::vector<CopyJudgement> copies;  ///< Timed copies between GPUs, and between the host and GPUs.
   Health health = Health::undecided;
@@ -46,7 +46,7 @@ struct Verdicts {
 struct VerdictOptions {
   double false_alarms = 0.01;                  ///< Share of healthy nodes that may be reported as bad.
   FittedTo fitted_to = FittedTo::other_nodes;  ///< Nodes to which the machine's file was fitted.
-  std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements replace those of the model.
+  std::vector<NodeLog> healthy;  ///< Nodes known to be healthy, whose measurements replace predictions of the model.
 };
 
 /// Smallest number of nodes that form a fleet.

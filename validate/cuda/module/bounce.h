@@ -11,7 +11,7 @@
 
 namespace commfuse::validate {
 
-/// The link of one stream. Chunks follow each other, so that both directions are busy at the same time.
+/// The link of one stream. One chunk goes down while the previous one goes up, so both directions are busy.
 class Bounce {
  public:
   static constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;

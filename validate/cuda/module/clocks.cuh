@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that use the clock of all multiprocessors, and waits for the host.
+// Waits by the clock that all multiprocessors share, and numbers in pinned memory that the host also accesses.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm,
 /// longer than `patience`.
 void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call, Duration patience);
 
-/// Calls on blocking communicators. Only one thread may use this object.
+/// Makes calls on communicators, with a time limit even if they block. Only one thread may use this object.
 class NcclCalls {
  public:
   /// Runs `before_abort` before it aborts a communicator, in the thread that aborts.

@@ -33,9 +33,9 @@ struct Workspace {
   std::size_t bytes = 0;
 };
 
-/// Keeps the algorithm that cuBLASLt chose for every shape: the first in cuBLASLt's list, which other programs use too.
-/// It may sum k in several parts if it adds them in fp32 in a fixed order, so results are repeatable and rounded once.
-/// Only one thread may use this object.
+/// Keeps the algorithm for every shape: the first in cuBLASLt's list, as in other programs, unless its reduction is not
+/// allowed. An algorithm may sum k in several parts if it adds them in fp32 in a fixed order, so results are repeatable
+/// and rounded once. Only one thread may use this object.
 class LibraryProducts {
  public:
   /// The size that NVIDIA recommends for Hopper.

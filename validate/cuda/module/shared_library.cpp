@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view any = "*";
 
-/// Returns true if `name` matches `pattern`, in which "*" matches any characters.
+/// Returns true if `name` matches `pattern`, in which one "*" may stand for any characters.
 bool matches(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find(any);
   if (star == std::string_view::npos) {
