@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device whose streams and events executors use one after another, and the buffers of some ranks in its memory.
+// A device with its streams and events, which executors use one after another; and the buffers of some ranks in memory.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects whether this process is one of several that mpirun or srun started, and opens and closes MPI.
+// Detects whether this process is one of several that a launcher started, and opens and closes MPI or TCP.
 #pragma once
 
 #include <chrono>
