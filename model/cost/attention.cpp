@@ -17,7 +17,7 @@ constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM proces
 // FlashAttention-3 splits keys when a sequence's tiles leave a fifth of the SMs idle (Dao-AILab/flash-attention,
 // hopper/heuristics.h, num_splits_heuristic).
 constexpr double well_filled = 0.8;
-constexpr double bytes_per_score = 8.0;  // Unfused: two kernels write and read a score in 16 bits.
+constexpr double bytes_per_score = 8.0;  // Unfused: softmax and dropout each read and write a score in 16 bits.
 
 bool is_narrow(const AttentionSize& size) { return size.head_dim <= narrow_head; }
 

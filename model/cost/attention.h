@@ -35,7 +35,7 @@
 
 namespace commfuse {
 
-/// Width of the widest heads, in elements, for which kernels have times of their own.
+/// Largest width of a narrow head, in elements. Narrow heads have factors of their own on some times.
 inline constexpr std::int64_t narrow_head = 64;
 
 /// Size of the attention in one rank's heads. `seq` is the number of query rows, and of keys, per sequence.
@@ -52,13 +52,13 @@ struct AttentionSize {
 /// Returns the time of the fused kernel, never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
-/// Returns what limits the fused kernel: latency up to twice its overhead, then few tiles while there is at most one
-/// per SM, then the longer of traffic and scores.
+/// Returns what limits the fused kernel: latency if its time is at most twice its overhead, else few tiles if there is
+/// at most one tile per SM, else the longer of traffic and scores.
 Limit limit_of(const Accelerator& accelerator, const AttentionSize& size);
 
-/// Keys that a query sees, including its own: a sliding window of the last `keys` keys, or the keys of its own block of
-/// that length. 0: all keys. Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023; Meta, Llama
-/// 4, 2025 (blocks).
+/// Keys that a query sees, including its own: the last `keys` keys (a sliding window) or, if `chunked`, the keys of its
+/// own block of `keys` keys. 0: all keys. Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B",
+/// 2023; Meta, Llama 4, 2025 (blocks).
 struct AttentionWindow {
   std::int64_t keys = 0;
   bool chunked = false;
@@ -79,7 +79,7 @@ double queries_beyond(const AttentionWindow& window, double first, double last);
 struct QueryRows {
   std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;     // per sequence: keys that some of the queries see
-  double share = 0.0;  // share of the seq x seq scores that the mask leaves; all rows together have 1, or 1/2 if causal
+  double share = 0.0;  // these rows' unmasked scores / (seq x seq); for all rows 1, or 1/2 if causal
   AttentionWindow window{};  // limits the keys that a tile visits
   double beyond = 0.0;       // queries with a second edge of the mask, behind the window
 };

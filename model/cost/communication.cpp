@@ -218,9 +218,9 @@ Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& tas
   return chosen.time <= limit ? chosen : Priced{cheapest.kernel, limit};
 }
 
-/// Returns the price on the wires as they are (communication.h defines E). Requires at least two ranks and known
-/// kernels. On slower links E is no less than on the file's links, so on wires whose measured step is 1, E alone is the
-/// price.
+/// Returns the price on these links, hypothetical or not (communication.h defines E). Requires at least two ranks and
+/// known kernels. On slower links E is no less than on the file's links, so on wires whose measured step is 1, E alone
+/// is the price.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
   const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;

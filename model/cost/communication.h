@@ -21,8 +21,8 @@ namespace commfuse {
 /// `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
-/// Returns the time of an exchange that shares its wires and gets at most the rate `limit` on them. If small messages
-/// are faster than large ones, `limit` applies to large messages, and small messages may be faster by the same factor.
+/// Returns the time of an exchange that shares its wires and gets at most the rate `limit` on them. `limit` applies to
+/// large messages; if small messages have a higher rate, their limit is higher by the same ratio.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit);
 
 // A ring by one protocol, in one launch:
@@ -61,9 +61,9 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 //
 //   time = max(E on these links, time on the file's links / max(1, speed relative to the file's links))
 //
-// where E on faster links includes NCCL's choices for all speeds between the file's links and these. So no message
-// takes longer on a faster link, and a larger message is faster by no more than the step that it has on the file's
-// links. docs/decisions/0041-the-cheapest-protocol.md gives the reasons.
+// where E on faster links includes NCCL's choices for all speeds between the file's links and the faster ones. So no
+// message takes longer on a faster link, and a larger message is faster by no more than the step that it has on the
+// file's links. docs/decisions/0041-the-cheapest-protocol.md gives the reasons.
 //
 // Serving frameworks have their own all-reduce kernels inside a node, in which ranks read each other's memory. In one
 // shot, each rank reads the whole tensors of all other ranks. In two shots, it reads their values of its own part, and
@@ -86,7 +86,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, const NcclTask& task);
 
 /// Returns the time of an all-gather by the ring or NCCL's choice of kernels, whatever other algorithms the link has.
-/// All collectives are classified by it (priced_shape.h).
+/// All collectives are classified by this time (priced_shape.h).
 Duration ring_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 
 /// Returns the time of an all-gather: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
@@ -94,7 +94,7 @@ Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Byte
 /// Returns the time of a reduce-scatter: ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// Returns the time of a reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks
-/// - 1) / ranks. It runs in the switch when NCCL would choose that, and on several nodes by the tree if only a tree is
+/// - 1) / ranks. It runs in the switch when NCCL would choose NVLS, and on several nodes by the tree if only a tree is
 /// known or NCCL would choose it. Inside a node, the framework's kernels that all_reduce_kernel names are used where
 /// they are faster.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);

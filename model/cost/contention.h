@@ -28,7 +28,7 @@ struct Latencies {
 /// needs the wire. Sends of one lane follow each other, so their needs add up (Meetings::contenders). A collective
 /// crosses the wires that a ring of its members crosses.
 ///
-/// Requires durations of all ops, by rank where pairs differ. Rank r runs on GPU r.
+/// Requires `costs` to have the durations of all ops, by rank where pairs differ. Rank r runs on GPU r.
 void add_contention(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine,
                     const Latencies& latencies, Costs& costs);
 

@@ -11,17 +11,18 @@
 namespace commfuse {
 
 struct Costs {
-  /// By op; for an exchange, the duration of one half, priced with the sender's op.
+  /// Duration of each op; for an exchange, the duration of one half, priced with the sender's op.
   std::vector<Duration> duration;
-  /// By rank and op, if ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. If ranks
-  /// repeat, as nodes do, only the first ranks have a row: rank r uses row r modulo the number of rows.
+  /// Duration by rank, then op, if ranks differ (a ring that crosses nodes, queries under a causal mask); else empty.
+  /// If ranks repeat, as nodes do, only the first ranks have a row: rank r uses row r modulo the number of rows.
   std::vector<Duration> by_rank;
-  /// By op: duration without interference. What an essential op takes beyond it is `stretch`. May be empty if nothing
-  /// interferes.
+  /// Duration of each op without interference. The time that an essential op takes beyond it is `stretch`. May be empty
+  /// if nothing interferes.
   std::vector<Duration> undisturbed;
-  /// By rank and op; may be empty if the undisturbed durations of kernels are equal on all ranks.
+  /// Undisturbed duration by rank, then op; may be empty if the undisturbed durations of kernels are equal on all
+  /// ranks.
   std::vector<Duration> undisturbed_by_rank;
-  /// By op: time that the host lane needs to issue it.
+  /// Time that the host lane needs to issue each op.
   std::vector<Duration> issue;
   /// Essential compute of one rank, unsliced and undisturbed.
   Duration compute{};
@@ -65,7 +66,7 @@ struct Slowdown {
 };
 Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown);
 /// Returns the costs with every op except communication taking `factor` times as long on one rank; issue costs stay.
-/// Requires a rank of the mesh.
+/// Requires `rank` to be on the program's mesh.
 Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor);
 /// Returns the sum of the prices of one rank's essential ops, sliced as in the program and undisturbed.
 Duration essential_time(const Program& program, const Costs& costs, Rank rank);

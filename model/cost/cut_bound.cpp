@@ -19,7 +19,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double rounding = 1e-6;  // The engine rounds its events, and sums of doubles are rounded too.
+constexpr double rounding = 1e-6;  // Relative: the engine rounds its events, and sums of doubles are rounded too.
 
 bool has_wires(const Machine& machine) { return machine.topology != nullptr && !machine.topology->edges.empty(); }
 
@@ -55,7 +55,7 @@ Bytes load_of(const Shape& shape, const Sizes& sizes) {
   return exchange != nullptr ? load_of(*exchange, sizes) : load_of(std::get<CollectiveShape>(shape), sizes);
 }
 
-/// Load of one rank's part in a collective, relative to the bytes of its size.
+/// Load of one rank's part in a collective, relative to the collective's nccl-tests size.
 struct Part {
   double port = 0.0;
   double nics = 0.0;
@@ -80,8 +80,8 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
   return part;
 }
 
-/// For every op that transfers bytes, calls `exchange` or `collective` with the op, its shape and the rank, for each of
-/// the first `rows` ranks that takes part.
+/// For every op that transfers bytes, calls `exchange` or `collective` with the op, its shape and the rank, for each
+/// rank among the first `rows` that takes part.
 template <class OnExchange, class OnCollective>
 void each_transfer(const Program& program, Rank rows, const OnExchange& exchange, const OnCollective& collective) {
   for (const Op& op : program.ops) {
@@ -287,7 +287,7 @@ std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Mac
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);
-  // Keyed by whether the set gathers, and by its shifts.
+  // The key states whether a set gathers, and the axes and shifts of its exchanges.
   std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;
   for (const KernelSet& set : kernel_sets_of(program)) {
     std::vector<std::pair<std::int8_t, std::int32_t>> shifts{{0, set.gathers ? 1 : 0}};

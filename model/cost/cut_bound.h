@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bound on the time of every run: its bytes over a wire at the wire's nominal rate. A result below the bound is a
-// mistake in this program, whichever part computed it. docs/decisions/0042 defines the capacity and what the bound
-// omits.
+// Lower bound on the time of every run: the time to move its bytes over the busiest wire at the wire's capacity. A
+// result below the bound is a mistake in this program, whichever part computed it. docs/decisions/0042 defines the
+// capacity and what the bound omits.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class CutBound {
   /// Rank r runs on GPU r. Without a topology there is no bound.
   CutBound(const Program& program, const Machine& machine);
 
-  /// Returns the cut at these sizes. Requires sizes of the program.
+  /// Returns the cut at these sizes. Requires the constructor's program, and `sizes` bound to it.
   [[nodiscard]] Cut at(const Program& program, const Sizes& sizes) const;
 
  private:
@@ -56,16 +56,17 @@ class CutBound {
   std::vector<Wire> wires_;
 };
 
-/// Returns a ratio of bytes that cross a link in an all-reduce: those if the switch adds and spreads the sums,
-/// (N + 1) / N of the tensor, over those if ranks exchange partial and then complete sums, 2 (N - 1) / N. Requires at
-/// least two ranks.
+/// Returns the bytes that cross a link in an all-reduce if the switch adds and spreads the sums, (N + 1) / N of the
+/// tensor, divided by the bytes that cross it if ranks exchange partial and then complete sums, 2 (N - 1) / N. Requires
+/// at least two ranks.
 double crossings_with_switch_sums(int ranks);
 
 /// Returns true if data move inside kernels.
 bool kernels_move(const Program& program);
 
 /// Returns, by op, the seconds per byte of each transfer inside a kernel: a set of transfers (wire_loads.h) takes as
-/// long as its busiest wire at its rate, and the ops of the set share that evenly. Values of other ops are meaningless.
+/// long as its busiest wire needs at that wire's rate, and the ops of the set share this time evenly. Values of other
+/// ops are meaningless.
 std::vector<double> seconds_per_byte_in_kernel(const Program& program, const Machine& machine);
 
 }  // namespace commfuse

@@ -24,8 +24,8 @@ namespace commfuse {
 /// Returns the routed rows of a rank for a number of tokens, rounded up.
 std::int64_t routed_rows(const ExpertSplit& experts, std::int64_t tokens);
 
-/// Returns the kernel of all experts of a rank. `size` has the tokens as m, and n and k of a rank without expert
-/// parallelism. Without experts, returns `size`.
+/// Returns the size of the one kernel that multiplies for all experts of a rank. `size` has the tokens as m, and n and
+/// k of a rank without expert parallelism. Without experts, returns `size`.
 GemmSize grouped(const ExpertSplit& experts, const GemmSize& size);
 
 /// Returns the traffic of the memory-bound kernel beside the GEMM of `size`. If columns are cut, it reads and writes

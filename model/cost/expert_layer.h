@@ -27,7 +27,7 @@ namespace commfuse {
 
 /// Layer of routed experts of a model, and the part of it on each of tp x ep GPUs.
 struct ExpertLayerSize {
-  std::int64_t tokens = 1;  ///< Tokens that enter on all GPUs that share the experts.
+  std::int64_t tokens = 1;  ///< Tokens that enter, over all GPUs that share the experts.
   std::int64_t hidden = 1;
   std::int64_t ffn = 1;      ///< Width of a whole expert.
   std::int64_t active = 1;   ///< Experts per token, at most `experts`.
@@ -54,7 +54,7 @@ ExpertLoad with_tiles(ExpertLoad load);
 /// Returns the fitted parameters for this dtype; null if there are none or the accelerator lacks the dtype.
 const ExpertLayer* expert_layer_of(const Accelerator& accelerator, DType dtype);
 
-/// Returns the time of the layer on the GPU with the most tokens. `load` is that of the size. Requires fitted
+/// Returns the time of the layer on the GPU with the most tokens. Requires `load` to be expert_load(size), and fitted
 /// parameters.
 Duration expert_layer_time(const Accelerator& accelerator, const ExpertLayerSize& size, const ExpertLoad& load);
 Duration expert_layer_time(const Accelerator& accelerator, const ExpertLayerSize& size);

@@ -45,12 +45,12 @@ struct WirePath {
 /// peer's rate to the slowest wire of its route. All transfers through a port together are limited to the peer's
 /// aggregate rate.
 struct Wiring {
-  std::vector<std::int32_t> move_of_op;  ///< by op: a row of paths; -1 if it holds no wires (a compute op, a
+  std::vector<std::int32_t> move_of_op;  ///< by op: its row of paths; -1 if the op holds no wires (a compute op, a
                                          ///< collective, a receive, a transfer within a rank or inside a kernel)
   std::vector<WirePath> paths;           ///< by move and rank
   std::vector<WireStage> stages;         ///< pool of all paths
   std::vector<std::int32_t> links;       ///< pool of all stages; distinct inside a stage
-  /// Parallel to `links`: number of equal transfers on the link that this one represents; empty means 1
+  /// Parallel to `links`: number of equal transfers on the link that each transfer represents; empty means 1
   /// (fold_wiring.h).
   std::vector<std::int32_t> times;
   std::vector<double> capacity;  ///< by link, bytes per second
@@ -72,7 +72,7 @@ struct Wiring {
 /// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires
 /// GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// Returns the wiring. `routes` is a cache that later programs on the same machine can reuse.
+/// Returns the cut-through wiring. `routes` is a cache that later programs on the same machine can reuse.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {

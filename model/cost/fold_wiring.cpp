@@ -126,8 +126,7 @@ class WiringFolder {
 
   [[nodiscard]] double capacity(std::int32_t link) const { return wiring_.capacity[static_cast<std::size_t>(link)]; }
 
-  /// Numbers the links. Links that no transfer crosses also get numbers; each is a class by itself and is never looked
-  /// up.
+  /// Numbers the classes of links. A link that no transfer crosses is a class by itself; its number is never looked up.
   void number_links() {
     number_.assign(wiring_.capacity.size(), -1);
     for (std::int32_t link = 0; link < std::ssize(number_); ++link) {

@@ -269,12 +269,12 @@ double overlapped(double a, double b, double unhidden) {
   return greater + unhidden * lesser * (lesser / greater);
 }
 
-/// What a GEMM needs on a budget of SMs, whichever tile it uses.
+/// Parts of a GEMM's time on a budget of SMs that do not depend on its tile.
 struct Budget {
   Speeds speeds;
   double rate = 0.0;    // HBM, bytes per second
   double memory = 0.0;  // seconds of HBM traffic
-  double power = 0.0;   // seconds that the power limit allows
+  double power = 0.0;   // least seconds that the power limit allows
 };
 
 Budget budget_of(const Accelerator& accelerator, const MatrixUnit& unit, const GemmSize& size, int sms) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of one GEMM on a budget of SMs: the shortest on all SMs over a few tiles and splits of the k loop.
+// Time of one GEMM on a budget of SMs, with the tile and the split of the k loop that are fastest on all SMs.
 //
 //   time   = max(kernel floor, conversion + choice x (ramp + overlapped(work, memory) + join))
 //   work   = (loops^4 + power^4)^(1/4)
@@ -19,8 +19,8 @@
 // Weights are cold except in benchmarks that alternate between a few copies. Copies that fit into `resident_share` of
 // the L2 together with input and output stay there; from a tenth above that size nothing stays, and the share falls
 // linearly in between. By the same rule an output stays in the L2 if it fits into `resident_output_share` with input
-// and weights. A byte then costs `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs jump at three
-// quarters of the L2.
+// and weights. A byte of the output then costs `cached_output_cost` instead of `output_cost`. Public times of GDDR GPUs
+// jump at three quarters of the L2.
 //
 // Operands reach the SMs from the L2 at a limited rate, which all busy SMs share. A small tile needs more operands per
 // FLOP, so it runs near the peak on a few SMs and far below the peak on all SMs.
@@ -81,7 +81,7 @@ struct GemmSize {
 /// The estimate with its intermediate results, so that a report can explain it.
 struct GemmEstimate {
   Duration time{};  ///< Time on the device without launch time; never below the kernel floor.
-  int tile_m = 0;   ///< Of the tile and split that are the fastest of a few on all SMs.
+  int tile_m = 0;   ///< Rows of the tile. Tile and split are the fastest of a few on all SMs.
   int tile_n = 0;
   int splits = 1;               ///< Parts of the k loop, each on a separate SM.
   std::int64_t waves = 0;       ///< Rounds over the SM budget; the last one may be partly full.
@@ -97,7 +97,7 @@ struct GemmEstimate {
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
 /// Returns what limits the GEMM: latency up to twice the longer of the ramp and the kernel floor, then HBM traffic,
-/// then one wave of tiles or a split k loop.
+/// then few tiles (one wave, or a split k loop), else compute.
 Limit limit_of(const Accelerator& accelerator, const GemmEstimate& estimate, DType dtype);
 
 /// Returns the number of tiles of 128 x 128 that cover the outputs of all groups.
@@ -106,8 +106,8 @@ std::int64_t tiles_of_128(const GemmSize& size);
 /// Returns 2 m n k, times the groups.
 Flops flops_of(const GemmSize& size);
 
-/// Returns the bytes that a GEMM reads and writes at least once: both inputs and the output, and the output again when
-/// it adds to it.
+/// Returns the bytes that a GEMM reads and writes at least once: both inputs and the output, and the output once more
+/// if the GEMM adds to it.
 Bytes compulsory_traffic(const GemmSize& size);
 
 }  // namespace commfuse

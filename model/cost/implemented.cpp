@@ -170,7 +170,7 @@ std::string_view name_of(Transport transport) {
   return "";
 }
 
-/// Source: ParallelKittens (arXiv 2511.13940), with 450 GB/s on H100 and 900 GB/s on B200.
+/// Source: ParallelKittens (arXiv 2511.13940), relative to 450 GB/s on H100 and 900 GB/s on B200.
 Parameter<double> rate_share_of(Transport transport, NcclGeneration generation) {
   const bool is_blackwell = generation == NcclGeneration::blackwell;
   const auto measured = [&](double hopper, double blackwell) {
@@ -298,8 +298,8 @@ Duration switch_sum_time(const ImplementedSite& site, const Link& link, int rank
 namespace {
 
 /// Prices MLPs whose all-reduce is one kernel. If a program splits the all-reduce, its reduce-scatter gets the kernel's
-/// whole time; residual, norm and all-gather get none, and are not launched. GEMMs lose its SMs, instead of those of
-/// NCCL's kernels.
+/// whole time; residual, norm and all-gather get no time, and are not launched. GEMMs lose the SMs of that kernel
+/// instead of those of NCCL's kernels.
 void implement_switch_sums(const Program& program, const Sizes& sizes, const Machine& machine,
                            const ImplementedSite& site, Costs& costs) {
   for (std::size_t i = 0; i < program.ops.size(); ++i) {

@@ -167,7 +167,7 @@ std::string_view in_words(Handicap handicap);
 /// Returns the costs without one handicap.
 ImplementedSites without(ImplementedSites sites, Handicap handicap);
 
-/// Returns whether the calls of eager Python are counted; then all its waits and transfers are part of the count.
+/// Returns whether the costs count the calls of eager Python. The counts then include all waits and transfers.
 bool is_issued_from_python(const ImplementedSites& sites);
 /// Adds the calls beyond one per op to the issue costs of eager Python. Requires issue costs of the program.
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);

@@ -28,16 +28,17 @@ struct JitterDraws {
 /// whole picoseconds, below 2^52. Each thread needs its own sampler.
 class JitterSampler {
  public:
-  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires a multiple of four
-  /// up to 1,024, and ranks >= 1.
+  /// Draws `lanes` samples together, one per lane of the vector loops (not of a program). Requires `lanes` to be a
+  /// multiple of four up to 1,024, and ranks >= 1.
   JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes,
                 const JitterLanes& inner = fastest_jitter_lanes());
 
-  /// Moves to samples first .. first + lanes - 1. Requires a multiple of four below 2^34.
+  /// Moves to samples first .. first + lanes - 1. Requires `first` to be a multiple of four below 2^34.
   void begin(std::uint64_t first);
 
-  /// Writes the times of an op in this batch, [rank][lane]. `nominal` is its price: one for all ranks, or one per rank.
-  /// For an exchange it is the duration of the send half, for a collective the rank's own part of it. Requires begin().
+  /// Writes the times of an op in this batch, by rank, then lane. `nominal` is its price: one for all ranks, or one per
+  /// rank. For an exchange it is the duration of the send half, for a collective the rank's own part of it. Requires
+  /// begin().
   void sample(std::size_t op, std::span<const double> nominal, double* times);
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
@@ -64,9 +65,9 @@ class JitterSampler {
   std::vector<std::uint32_t> words_;           // words of a run of ranks, by rank and lane
 };
 
-/// Returns the costs of one sample, by rank, computed op by op. They equal the draws of JitterSampler for the sample to
-/// the picosecond. The prices of the ops are kept as `undisturbed`, so that `stretch` holds the jitter; issue costs
-/// stay unchanged.
+/// Returns the costs of one sample, by rank, computed op by op. The times equal those that JitterSampler draws for the
+/// sample, to the picosecond. If the costs have no undisturbed durations, the prices of the ops become them, so that
+/// `stretch` includes the jitter; issue costs stay unchanged.
 Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample);
 
 }  // namespace commfuse

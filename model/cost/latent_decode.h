@@ -10,12 +10,12 @@
 //   join    = join cost x bytes of partial outputs / HBM bandwidth
 //   ramp    = memory ramp x min(1, traffic bytes / L2 bytes)
 //
-// A block multiplies up to 64 heads with their keys in the matrix units, whose tiles have as many rows even for fewer
-// heads. Kernels split the keys of a sequence over at most `most parts` blocks of at least 256 keys, until every SM has
-// a block. Every part beyond the first writes its output in 32 bits, and the join reads it. On Blackwell,
-// TensorRT-LLM runs blocks of 16 heads if there are at most 32; where `reread` is above 0, such blocks are assumed, and
-// each block beyond the first reads `reread` of the keys from the HBM again. The other blocks of a sequence find the
-// keys in the L2. The ramp is as in decode_attention.h.
+// A block multiplies up to 64 heads with their keys in the matrix units, whose tiles have 64 rows even for fewer heads.
+// Kernels split the keys of a sequence over at most `most parts` blocks of at least 256 keys, until every SM has a
+// block. Every part beyond the first writes its output in 32 bits, and the join reads it. On Blackwell, TensorRT-LLM
+// runs blocks of 16 heads if there are at most 32; where `reread` is above 0, such blocks are assumed, and each block
+// beyond the first reads `reread` of the keys from the HBM again. The other blocks of a sequence find the keys in the
+// L2. The ramp is as in decode_attention.h.
 //
 // Without a fit, and for keys that heads do not share, the formula is the overhead of prefill + the longer of
 // memory-bound traffic and the GEMMs at the share of the peak that prefill reaches (DeepSeek-AI, FlashMLA, reports 80%
@@ -37,18 +37,18 @@ struct LatentDecodeSize {
   std::int64_t key_width = 576;    ///< Width of a query and of a key.
   std::int64_t value_width = 512;  ///< Width of a head's output and of a value.
   bool shared = true;              ///< All heads share one key that contains the values; otherwise each head has both.
-  DType dtype = DType::bf16;       ///< dtype of the cache; the accelerator supports it
+  DType dtype = DType::bf16;       ///< dtype of the cache; the accelerator must support it
 };
 
 /// Returns the fitted parameters for a cache of this dtype; null if there are none.
 const LatentDecodeKernel* latent_decode_of(const Accelerator& accelerator, DType dtype);
 
-/// Returns the time for one token each of `size.batch` sequences.
+/// Returns the time to decode one token of each of `size.batch` sequences.
 Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSize& size);
 
-/// Returns what limits the kernel over shared keys: latency while nothing else takes longer than call and start, then
-/// the greatest of reading the keys of a block (few tiles), traffic (bandwidth) and blocks with their GEMMs (compute).
-/// Requires fitted parameters.
+/// Returns what limits the kernel over shared keys: latency while nothing else takes longer than call and start
+/// together, then the greatest of reading the keys of a block (few tiles), traffic (bandwidth) and blocks with their
+/// GEMMs (compute). Requires fitted parameters.
 Limit latent_limit_of(const Accelerator& accelerator, const LatentDecodeSize& size);
 
 /// Returns the bytes of narrow keys of one layer that one rank keeps.

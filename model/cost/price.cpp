@@ -51,8 +51,8 @@ class Pricer {
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         heating_(heating_work(program, sizes, options)) {}
 
-  /// Under a causal mask, a query of block row j of N sees j blocks of keys and half of its own block: (2j + 1) / 2N^2
-  /// of all scores.
+  /// Under a causal mask, the queries of block row j of N, counted from 0, see j blocks of keys and half of their own
+  /// block: (2j + 1) / 2N^2 of all scores.
   [[nodiscard]] Duration attention(const Op& op, const Coordinates& coordinates, int sms) const {
     const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
     const auto queries = program_.regions_of(program_.inputs_of(op).front());
@@ -69,7 +69,7 @@ class Pricer {
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
                    .share = block_pairs_seen / block_pairs};
-    // Other kernels compute all scores.
+    // All other attention ignores the window.
     if (options_.window.keys > 0 && shape.causal && options_.attention == AttentionKernel::fused) {
       see_window(rows, shape, size, queries, first);
     }
@@ -377,8 +377,8 @@ void add_positions(const PricedProgram& priced, const Pricer& pricer, const Mach
   }
 }
 
-/// Returns how long a kernel takes beside `communication`, which holds SMs: `met` if that lasts as long as the kernel,
-/// else slower only until the communication ends.
+/// Returns how long a kernel takes beside `communication`, which holds SMs: `met` if the communication lasts as long as
+/// the kernel; otherwise the kernel is slower only until the communication ends.
 Duration time_beside(Duration alone, Duration met, Duration communication) {
   if (communication >= met) {
     return met;
@@ -387,9 +387,9 @@ Duration time_beside(Duration alone, Duration met, Duration communication) {
   return alone + Duration{static_cast<std::int64_t>(share * static_cast<double>((met - alone).count()))};
 }
 
-/// Shortens kernels that take longer than all communication that they may meet. `times` has the ops of a rank. Where
-/// kernels take different times on different ranks, an exchange holds SMs while it waits for its partner, so its
-/// duration does not bound how long it slows kernels.
+/// Shortens kernels that take longer than all communication that they may meet. `times` has the times of one rank's
+/// ops. Requires kernels that take the same time on all ranks: otherwise an exchange holds SMs while it waits for its
+/// partner, and its duration does not bound how long it slows kernels.
 void end_with_communication(const PricePlan& plan, const Costs& costs, Rank rank, std::span<Duration> times) {
   for (auto first = plan.beside.begin(); first != plan.beside.end();) {
     const std::size_t op = first->op;
@@ -415,9 +415,9 @@ void end_with_communication(const PricePlan& plan, Costs& costs) {
   }
 }
 
-/// Returns how long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured
-/// between nodes of a graph, so a stream adds to them. Calls of NCCL were measured one after another in a stream, and
-/// the fitted overhead of attention includes the work of frameworks around the kernel: both already contain the wait.
+/// Returns how long the device waits before a launched op. GEMMs and memory-bound kernels were measured between nodes
+/// of a graph, so a stream adds to them. Calls of NCCL were measured one after another in a stream, and the fitted
+/// overhead of attention includes the work of frameworks around the kernel: both already contain the wait.
 Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) {
   if (launch == Launch::graph) {
     return accelerator.graph_node_gap.value;

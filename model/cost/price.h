@@ -19,8 +19,8 @@
 
 namespace commfuse {
 
-/// Returns the costs. Exchanges of several lanes share the wires (wires.h), except when interference is dynamic.
-/// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its GEMMs.
+/// Returns the costs of all ops. Exchanges of several lanes share the wires (wires.h), except when interference is
+/// dynamic. Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its GEMMs.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 
@@ -31,16 +31,16 @@ struct PricedProgram {
   const PricePlan& plan;                  ///< price_plan(program, meetings)
 };
 
-/// Times of kernels, computed once and reused for prices on machines that differ only in other parameters. Valid for
-/// one program, sizes and options.
+/// Times of kernels and transfers, computed once and reused for prices on machines that differ only in parameters
+/// without an effect on these times. Valid for one program, sizes and options.
 struct KernelTimes {
   static constexpr Duration unknown{-1};
   /// Times of one attention op.
   struct Attention {
-    Duration met = unknown;    ///< concurrent with the ops that may run then
+    Duration met = unknown;    ///< beside the communication that may run concurrently
     Duration alone = unknown;  ///< without a concurrent op
   };
-  std::vector<Duration> shapes;              ///< by shape, then what it meets; PricePlan numbers the places
+  std::vector<Duration> shapes;              ///< by shape, then by what the op meets; PricePlan numbers the places
   std::vector<Attention> attention;          ///< by op, on the first rank that takes part
   std::vector<Attention> attention_by_rank;  ///< by rank, then op, where queries differ by rank
   std::vector<Duration> unfused;             ///< by index in Program::unfused, without a concurrent op

@@ -18,8 +18,8 @@ const GemmShape* part_of_kernel(const Program& program, std::size_t op) {
   return gemm != nullptr && is_part_of_kernel(*gemm) ? gemm : nullptr;
 }
 
-/// Returns true if the price of this op differs by rank, as for causal attention whose queries have different positions
-/// on every rank.
+/// Returns true if the price of this op differs by rank: for causal attention whose queries have different positions on
+/// every rank.
 bool price_differs_by_rank(const Program& program, const Op& op) {
   const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
   const auto positions = program.positions_of(op);

@@ -39,7 +39,7 @@ bool in_kernel(const Program& program, std::size_t op);
 struct PricePlan {
   /// Number of combinations of communication that an op may meet: none, exchanges, collectives, both.
   static constexpr std::uint32_t meetings = 4;
-  /// The op's time is not the time of its shape: attention, parts of kernels, ops inside kernels.
+  /// Marks an op whose time is not that of its shape: attention, a part of a kernel, an op inside a kernel.
   static constexpr std::uint32_t own_time = std::numeric_limits<std::uint32_t>::max();
 
   struct OfOp {
@@ -77,7 +77,7 @@ struct PricePlan {
   bool has_attention = false;     ///< some op is attention, whose times are not stored by shape
 };
 
-/// Requires meetings_of(program).
+/// Returns the plan. Requires `meetings` to be meetings_of(program).
 PricePlan price_plan(const Program& program, const std::vector<Meetings>& meetings);
 
 }  // namespace commfuse

@@ -79,7 +79,7 @@ inline constexpr PriceWord price_word{
 
 struct PriceSetting {
   std::string_view key;     ///< key of the setting, and name of its column in results
-  std::string_view flag;    ///< "attention-kernel"
+  std::string_view flag;    ///< name of the flag: "attention-kernel"
   std::string_view doc;     ///< description of the setting, one line
   std::string_view column;  ///< description of the column, one line
   std::string_view preset;  ///< default

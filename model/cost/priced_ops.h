@@ -28,7 +28,7 @@ Bytes priced_traffic(const ElementwiseShape& elementwise, const Sizes& sizes, co
 /// Marks in `marked` the provenances of the parameters that set the time of a GEMM whose program has this dtype.
 void mark_gemm(const Accelerator& accelerator, DType dtype, const PriceOptions& options, Provenances& marked);
 
-/// Marks the same for the GEMMs of unfused attention, which have this dtype under all options.
+/// Marks in `marked` the provenances for the GEMMs of unfused attention, which have this dtype under all options.
 void mark_gemms_of_scores(const Accelerator& accelerator, DType dtype, Provenances& marked);
 
 }  // namespace commfuse

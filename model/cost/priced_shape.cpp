@@ -109,7 +109,7 @@ int nodes_of(const PricedShape& shape, const Machine& machine, int ranks) {
   return shape.nodes > 0 ? shape.nodes : (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
 }
 
-/// Returns the limit of a message. Every collective is timed as an all-gather of its bytes by the ring.
+/// Returns the limit of a message. Every collective is timed as an all-gather of its bytes (ring_gather_time).
 Limit limit_of_message(const PricedShape& shape, const Machine& machine, int ranks) {
   const auto time = [&](Bytes bytes) {
     if (shape.kind == PricedKind::exchange) {

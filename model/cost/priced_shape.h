@@ -39,10 +39,10 @@ struct PricedShape {
   PricedKind kind = PricedKind::product;
   /// Dtype of a GEMM, an attention or experts; bf16 for all other ops, whatever they move.
   DType dtype = DType::bf16;
-  /// Sizes by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the width
-  /// of one head as k, and the bytes of its keys and values; in decoding, m counts sequences, and k is the width of a
-  /// latent key. An expert layer has the rows of its GPU as m, the width of an expert as n, the hidden size as k, and
-  /// the bytes of the weights that are read.
+  /// Ordered by FitSize; 0 if the kind has no such size. An attention has its query rows as m, its heads as n, the
+  /// width of one head as k, and the bytes of its keys and values; in decoding, m counts sequences, and k is the width
+  /// of a latent key. An expert layer has the rows of its GPU as m, the width of an expert as n, the hidden size as k,
+  /// and the bytes of the weights that are read.
   std::array<std::int64_t, all_fit_sizes.size()> size{};
   int nodes = 0;  ///< Nodes of a message, with the same number of its ranks on each; 0: as few as hold the ranks.
   auto operator<=>(const PricedShape&) const = default;
@@ -60,21 +60,23 @@ std::string in_words(const PricedShape& shape);
 /// Returns true if a message among `ranks` ranks goes over several nodes.
 bool crosses_nodes(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Returns the fit that covers a shape among `ranks` ranks. Memory-bound kernels have no fit and get the default.
+/// Returns the fit that covers a shape among `ranks` ranks. Kinds without a fit get the default, as memory-bound
+/// kernels of the model's own programs always do.
 FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Returns what limits the op at its price on the machine. Without sizes, a GEMM or the attention of prefill counts as
-/// compute, and decoding or an expert layer as bandwidth.
+/// compute, and decoding or an expert layer as bandwidth; memory-bound kernels and quantization always count as
+/// bandwidth.
 Limit limit_of(const PricedShape& shape, const Machine& machine, int ranks);
 
-/// Returns the relative standard error of the op's price that its parameters do not explain: FitScope::residual_at its
-/// limit.
+/// Returns the relative standard error of the op's price that its parameters do not explain: FitScope::residual_at for
+/// its limit.
 double residual_of(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Lists the shapes of a program below half of the smallest or above twice the largest size of a fit, or among fewer or
 /// more ranks than the fit included: one sentence per kind, size and direction, such as "m 131,072: GEMMs were measured
-/// up to 16,384". Of an attention, only the keys are compared. Shapes without a fit are not reported here; the default
-/// residual covers them.
+/// up to 16,384". For attention, only the number of keys is compared. Shapes without a fit are not reported here; the
+/// default residual covers them.
 std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine,
                                      const ExpertSplit& experts = {});
 

@@ -38,8 +38,8 @@ Bytes quantization_traffic(const QuantizationSize& size);
 /// Returns the fitted parameters for this dtype; null if there are none.
 const Quantization* quantization_of(const Accelerator& accelerator, DType dtype);
 
-/// Returns the time on all SMs; for QuantizationPart::scale, what finding the scale adds. Requires fitted parameters.
-/// Throws ConfigError if it exceeds `longest_op_seconds`.
+/// Returns the time on all SMs; for QuantizationPart::scale, the time that finding the scale adds. Requires fitted
+/// parameters. Throws ConfigError if it exceeds `longest_op_seconds`.
 Duration quantization_time(const Accelerator& accelerator, const QuantizationSize& size);
 
 }  // namespace commfuse

@@ -46,7 +46,7 @@ constexpr int scan_kernels(Recurrence recurrence) { return recurrence == Recurre
 
 Flops scan_flops(const ScanSize& size);
 Bytes scan_traffic(const ScanSize& size);
-/// Returns the time of all its kernels. Requires positive sizes.
+/// Returns the time of all kernels of the scan. Requires positive sizes.
 Duration scan_time(const Accelerator& accelerator, const ScanSize& size);
 
 }  // namespace commfuse

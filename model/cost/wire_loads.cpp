@@ -92,8 +92,8 @@ bool CountedWires::is_of_network(std::size_t wire) const {
   return edge && touches_network(topology_.edges[*edge]);
 }
 
-/// Returns the rate of a wire, or its capacity. That of a port is the sum over the links of its GPU, and that of a
-/// node's NICs is the sum over its links to the fabric.
+/// Returns the rate of a wire, or its capacity. For a port, sums over the links of its GPU; for the NICs of a node,
+/// over the node's links to the fabric.
 double CountedWires::rate_or_capacity(std::size_t wire, bool is_capacity) const {
   const auto rate_of = [&](const Edge& edge) { return is_capacity ? edge.capacity.value : edge.rate.value; };
   if (const std::optional<std::size_t> edge = edge_of(wire)) {

@@ -26,7 +26,7 @@ class CountedWires {
   [[nodiscard]] std::size_t count() const { return first_port_ + 2 * gpus_ + 2 * nodes_; }
   /// Returns the number of ranks whose transfers are counted.
   [[nodiscard]] Rank counted_ranks() const { return counted_ranks_; }
-  /// Returns how many times the fabric carries what one of these ranks sends over it.
+  /// Returns how many times the fabric carries what one counted rank sends over it.
   [[nodiscard]] int times_on_fabric() const { return times_on_fabric_; }
   [[nodiscard]] bool is_of_fabric(std::size_t wire) const {
     return wire < static_cast<std::size_t>(segments_->of_fabric);
@@ -75,8 +75,8 @@ class CountedWires {
   std::size_t first_port_ = 0;  // number of the first wire that is a port
 };
 
-/// Transfers inside kernels that belong together. They bring one block of every rank to every other rank, or the terms
-/// that every rank adds to one block of every other rank.
+/// A set of related transfers inside kernels. They bring one block of every rank to every other rank, or the terms that
+/// every rank adds to one block of every other rank.
 struct KernelSet {
   std::vector<std::size_t> ops;
   bool gathers = true;  ///< otherwise blocks are summed on their way

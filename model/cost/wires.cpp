@@ -19,7 +19,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns true if the op holds wires; a transfer within a rank or inside a kernel holds none.
+/// Returns true if the op is an exchange that holds wires; an exchange within a rank or inside a kernel holds none.
 bool holds_wires(const Program& program, std::size_t op) {
   const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
   return exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel;
@@ -74,7 +74,7 @@ class Shares {
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
-  /// Transfers from every rank that satisfies `where` to the rank `shift` ahead.
+  /// Transfers from every rank that satisfies `where` to the rank `shift` ahead on the axis.
   struct Move {
     std::int8_t axis = 0;
     std::int32_t shift = 0;

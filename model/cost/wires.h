@@ -32,13 +32,13 @@ std::vector<SharedPort> shared_ports(const Program& program, const std::vector<M
 /// are assumed to run the same op. It gets an equal part of each segment that it crosses, but at most its own rate. So
 /// prices stay fixed and assume that all lanes are busy: exchanges that seldom meet are priced too high. Sharing is a
 /// property of the wire and not interference, so it also holds without interference; docs/decisions/0040 gives the
-/// reason. Requires durations of all ops, including undisturbed durations.
+/// reason. Requires `costs` to have durations and undisturbed durations of all ops.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
-/// Sets the same durations. Requires shared_ports(program, meetings).
+/// Sets these durations, too. Requires `shared` to be shared_ports(program, meetings).
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings,
                      const std::vector<SharedPort>& shared, const Sizes& sizes, const Machine& machine, Costs& costs);
-/// Sets the same durations as if every exchange had its wires to itself.
+/// Sets the durations that exchanges have if each has its wires to itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 
 /// Returns the latencies of exchanges by rank, in the layout of costs.by_rank; empty if costs.by_rank is empty. Other

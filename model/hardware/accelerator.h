@@ -36,7 +36,7 @@ struct GemmParameters {
   Parameter<double> tile_128x64{1.0};  ///< Also 64 x 128.
   Parameter<double> tile_64x64{1.0};
   Parameter<double> wave_quantum{1.0};  ///< 1: a partly full wave takes as long as a full one; 0: only its share.
-  /// Adds unhidden x lesser^2 / greater, of HBM time and compute time, to the greater (model/cost/gemm.h).
+  /// The lesser of HBM time and compute time adds unhidden x lesser^2 / greater to the greater.
   Parameter<double> unhidden{0.4};
   Parameter<double> join_cost{1.0};  ///< Time per byte of partial results, relative to a byte of weights.
 
@@ -76,7 +76,7 @@ struct AttentionParameters {
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
       FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel with the GEMMs; 0: free.
-  Parameter<double> masked_width{128.0};  ///< A causal query pays for half as many keys beyond the diagonal.
+  Parameter<double> masked_width{128.0};  ///< A causal query pays for half of this many keys beyond the diagonal.
   Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time per byte of the queries and the output, relative to the HBM bandwidth.
   Parameter<double> key_cost{1.5};    ///< Time per byte of keys and values, which are also written to their cache.
@@ -138,7 +138,7 @@ struct ExpertLayer {
   Parameter<Duration> choices;         ///< Per 1,024 pairs of a token and one of its experts, on any GPU.
   Parameter<double> token_traffic;     ///< Number of times that every token is read and written, at HBM bandwidth.
   Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for weights.
-  Parameter<double> sm_loads;          ///< Rate at which 128 columns of an expert load, relative to `sm_bandwidth`.
+  Parameter<double> sm_loads;          ///< Rate at which an SM loads an expert's columns, relative to `sm_bandwidth`.
   Parameter<double> row_traffic;       ///< Number of times that the rows of both GEMMs are moved, at HBM bandwidth.
   Parameter<double> matrix_share;      ///< Share of the dense peak that tiles of full length reach.
   Parameter<double> loop_start;        ///< Start and end of a tile, as extra elements of the inner extent (k).
@@ -168,7 +168,7 @@ struct Quantization {
 struct FrameworkKernels {
   Parameter<Duration> floor;         ///< Time added to each of these kernels.
   Parameter<double> sum_efficiency;  ///< Sum of two tensors.
-  Parameter<double> cached_saving;   ///< Share of its time that a sum saves on bytes that the L2 still holds.
+  Parameter<double> cached_saving;   ///< Share of a byte's time that a sum saves if the L2 still holds the byte.
   Parameter<double> norm_efficiency;
   Parameter<Duration> norm_step;
   Parameter<double> activation_efficiency;
@@ -181,11 +181,11 @@ struct FrameworkKernels {
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
   GemmParameters gemm;
-  std::shared_ptr<const KernelChoice> kernel_choice;  ///< null where no library was measured: the formula's own time
+  std::shared_ptr<const KernelChoice> kernel_choice;  ///< null if no library was measured: the formula's own time holds
   FitScope fit;
 };
 
-/// Accelerator whose values `load_machine` has checked: counts and rates are positive, efficiencies lie in (0, 1].
+/// Accelerator whose values `load_machine` has checked: counts, peak rates and efficiencies are positive.
 struct Accelerator {
   std::string name;
   int sms = 0;  ///< Streaming multiprocessors (AI cores on other vendors' chips).
@@ -196,16 +196,16 @@ struct Accelerator {
   Parameter<double> memory_bound_efficiency;
   Parameter<BytesPerSecond> sm_bandwidth;  ///< HBM bytes per second that a single SM can move.
   Parameter<Duration> kernel_floor;        ///< Shortest time of any kernel on the device, without launch time.
-  Parameter<Duration> launch_cost;         ///< Host lane: issuing one kernel.
-  /// Host lane: issuing one op from Python, as eager PyTorch does. A hardware file may omit it.
+  Parameter<Duration> launch_cost;         ///< Host time to issue one kernel.
+  /// Host time to issue one op from Python, as eager PyTorch does. A hardware file may omit it.
   Parameter<Duration> eager_cost{Duration{14'000'000}, 0.3, Provenance::prior,
                                  "PyTorch's eager operations take 11 to 18 us"};
-  Parameter<Duration> event_cost;         ///< Host lane: one event record with its stream wait.
-  Parameter<Duration> graph_launch_cost;  ///< Host lane: launching a whole captured graph, once.
-  /// Device: wait between two dependent nodes of a graph, beyond what kernel_floor includes.
+  Parameter<Duration> event_cost;         ///< Host time of one event record with its stream wait.
+  Parameter<Duration> graph_launch_cost;  ///< Host time to launch a whole captured graph, once.
+  /// Wait of the device between two dependent nodes of a graph, beyond what kernel_floor includes.
   Parameter<Duration> graph_node_gap;
-  /// Device: wait before a GEMM or memory-bound kernel that comes from a stream, beyond what kernel_floor includes. A
-  /// hardware file may omit it: 0.
+  /// Wait of the device before a GEMM or memory-bound kernel that comes from a stream, beyond what kernel_floor
+  /// includes. A hardware file may omit it: 0.
   Parameter<Duration> stream_gap;
   AttentionParameters attention;
   FitScope attention_fit;
@@ -227,7 +227,7 @@ struct Accelerator {
   FlopsPerSecond dense_peak(DType dtype) const { return matrix_unit(dtype).dense_peak.value; }
 };
 
-/// Throws ConfigError that names the supported dtypes, unless the accelerator supports this one.
+/// Throws a ConfigError that names the supported dtypes, unless `dtype` is one of them.
 void require_supported(const Accelerator& accelerator, DType dtype);
 
 }  // namespace commfuse

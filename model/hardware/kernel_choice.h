@@ -118,8 +118,8 @@ struct KernelChoice {
     return factor;
   }
 
-  /// Returns log2 of a power of two, and interpolates linearly between powers: exact, and equal on all platforms.
-  /// Requires a normal x > 0.
+  /// Returns log2(x), exact for powers of two and linear between them; identical on all platforms. Requires a normal x
+  /// > 0.
   static constexpr double log2_in_steps(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     const auto exponent = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);

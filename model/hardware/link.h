@@ -27,14 +27,14 @@ struct SmallMessages {
 
 /// Parameters of an exchange with one peer.
 struct PeerParameters {
-  Parameter<Duration> latency;     ///< From when both ends are posted until the first byte arrives, without launch.
+  Parameter<Duration> latency;     ///< Time from the post of both ends until the first byte arrives, without launch.
   Parameter<BytesPerSecond> rate;  ///< Rate of a single peer in one direction, while both directions are busy.
   /// Rate of all peers of a rank together, in one direction. It equals the rate of one peer if the peers share a port,
   /// as on a switch (the default in a file), and is at most the sum of their rates if each has its own wire, as on a
   /// mesh. Sends and receives do not share it.
   Parameter<BytesPerSecond> aggregate_rate;
   Parameter<int> ctas;                                ///< SMs that the kernel holds while it runs; 0 for copy engines.
-  Parameter<Duration> issue_cost;                     ///< Host lane: issuing one grouped send and receive.
+  Parameter<Duration> issue_cost;                     ///< Host time to issue one grouped send and receive.
   std::optional<SmallMessages> small = std::nullopt;  ///< Without it, `latency` and `rate` apply to every size.
   FitScope fit{};
 };
@@ -56,7 +56,7 @@ struct RingParameters : ProtocolParameters {
   /// Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
   std::optional<Parameter<Duration>> forward_latency = std::nullopt;
   /// Bytes per second of a rank's own share in a reduce-scatter or all-reduce, which adds it to what arrives. Without
-  /// it, this takes as long as the copy of an all-gather.
+  /// it, the addition takes as long as the copy of an all-gather.
   std::optional<Parameter<BytesPerSecond>> own_sum_rate = std::nullopt;
   /// Smallest share of a rank for which the kernel uses all its channels, in bytes. Smaller shares, down to 1 / `ctas`
   /// of it, use fewer channels with as many bytes each, so they take as long as a share of `fill_size`. Without it, all
@@ -165,7 +165,7 @@ struct NcclKernels {
 /// Parameters of collectives. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
 struct CollectiveParameters : RingParameters {
   Parameter<int> ctas;             ///< SMs that the kernel holds while it runs; 0 for copy engines.
-  Parameter<Duration> issue_cost;  ///< Host lane: issuing one collective.
+  Parameter<Duration> issue_cost;  ///< Host time to issue one collective.
   // Shared pointers, because a machine is copied for every point and these parts never change. Null: the ring above.
   std::shared_ptr<const NcclKernels> nccl = nullptr;
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
@@ -188,8 +188,7 @@ inline constexpr BytesPerSecond unlimited{std::numeric_limits<double>::infinity(
 
 struct Link {
   std::string name;
-  /// Nominal rate in one direction, from a data sheet. Only bounds, and implementations with their share of it, price
-  /// transfers with it.
+  /// Nominal rate in one direction, from a data sheet. Prices use it only for bounds and for implementations.
   Parameter<BytesPerSecond> nominal_rate;
   PeerParameters peer;
   CollectiveParameters collective;

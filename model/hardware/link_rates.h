@@ -24,7 +24,7 @@ struct LinkRates {
 /// Returns the machine with these links. Scales the nominal, peer, aggregate and collective rates, NCCL's own
 /// estimates, and the wires of the topology; latencies, CTAs and rates of own shares stay the same. A changed rate is a
 /// prior with the relative error of the original rate. The links inside nodes limit the speed-up of a collective across
-/// nodes, because its data cross them too; they are assumed to carry at least its original rate.
+/// nodes, because its data cross them too; they are assumed to carry at least the collective's original rate.
 Machine with_link_rates(const Machine& given, LinkRates rates);
 
 /// Returns the machine whose all-reduces inside a node may use the kernels of this framework. Removes the kernels of

@@ -52,8 +52,8 @@ struct Machine {
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
 
-/// Sets the machine's wires, and derives from them the parameters of pairs and groups of GPUs. Requires a plan of the
-/// machine's GPUs, and GPUs that reach each other.
+/// Sets the machine's wires, and derives from them the parameters of pairs and groups of GPUs. Requires `plan` to
+/// describe the machine's GPUs, which must reach each other.
 void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
@@ -79,8 +79,8 @@ struct SendingGpus {
 };
 
 /// Returns the rate at which each GPU of the priced group sends to other nodes when it has many peers: the aggregate
-/// rate of a rank's peers, reduced as GPUs share NICs, or the rate of a collective if that is higher. Requires a
-/// network and the requirements of share_of_nics.
+/// rate of a rank's peers, reduced as GPUs share NICs, or the GPU's share of a collective's rate if that is higher.
+/// Requires a network and the requirements of share_of_nics.
 BytesPerSecond rate_across(const Machine& machine, const SendingGpus& senders);
 
 /// Numbers of GPUs and NICs of a node.
@@ -97,15 +97,15 @@ double share_of_nics(const SendingGpus& senders, const NodeNics& node);
 /// share_of_nics.
 double part_beside(const Machine& machine, const SendingGpus& senders);
 
-/// Provenance of changed rates.
+/// Reason for a change of rates.
 enum class RateChange : std::uint8_t {
   every_rate,      ///< A group of GPUs on the machine's own wires: errors stay the same.
   supposed_wires,  ///< Hypothetical links (prior); own_copy_rate and own_sum_rate are unchanged.
 };
 
 /// Returns the parameters with every rate multiplied by `times`, including NCCL's estimates; latencies stay the same.
-/// own_copy_rate and own_sum_rate do not fall with fewer wires, but rise with faster ones, as in the fits to pairs of a
-/// PCIe tree. Requires times > 0.
+/// own_copy_rate and own_sum_rate never fall; with RateChange::every_rate they rise if times > 1, as in the fits to
+/// pairs of a PCIe tree. Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
@@ -113,8 +113,8 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times,
 /// own_copy_rate, own_sum_rate and NCCL's own estimates stay the same.
 CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond limit);
 
-/// Returns the parameters of collectives over the first groups of a node, by size, from the parameters of the whole
-/// node: rates scale with the group's share of the node's wires. Returns null if all groups are equal.
+/// Returns the parameters of collectives over the first 1, 2, ... GPUs of a node, derived from the parameters of the
+/// whole node: rates scale with the group's share of the node's wires. Returns null if all groups are equal.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
                                                                               int gpus_per_node,
                                                                               const CollectiveParameters& whole);

@@ -112,7 +112,7 @@ double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   }
 }
 
-/// Returns the rate of a tree in bytes of the tensor per second.
+/// Returns the rate of a tree in bytes of the tensor per second; 0 if there is no such kernel.
 double tree_rate_of(const NcclTuning& tuning, NcclKernel kernel, const NcclTask& task) {
   const Limits& limit = limits[static_cast<std::size_t>(tuning.generation)];
   const double channel = 1e9 * limit.tree_channel[task.nodes > 2 ? 1 : 0];
@@ -133,7 +133,7 @@ double step_of(const NcclTuning& tuning, NcclKernel kernel) {
   return tuning.wire == NcclWire::pcie ? latency.pcie_step : latency.nvlink_step;
 }
 
-/// Returns the microseconds of all steps of a ring.
+/// Returns the latency of a ring in microseconds, with all its steps.
 double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const int steps = task.passes * (task.ranks - 1);
@@ -146,7 +146,7 @@ double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel k
   return kernel == NcclKernel::simple && task.passes == 2 ? plateau * latency_us : latency_us;
 }
 
-/// Returns the microseconds of all steps of a tree, up and down.
+/// Returns the latency of a tree in microseconds, with all its steps up and down.
 double tree_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const bool is_simple = kernel == NcclKernel::tree_simple;

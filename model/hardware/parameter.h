@@ -17,7 +17,7 @@ enum class Provenance : std::uint8_t { prior, published, fitted, measured };
 inline constexpr std::array all_provenances{Provenance::prior, Provenance::published, Provenance::fitted,
                                             Provenance::measured};
 
-/// Whether each provenance occurs, by Provenance.
+/// States for each Provenance, in order, whether it occurs.
 using Provenances = std::array<bool, all_provenances.size()>;
 
 constexpr std::string_view name_of(Provenance provenance) {

@@ -55,7 +55,7 @@ struct Parts {
   [[nodiscard]] bool may_hold(std::string_view prefix) const { return name.empty() || name.starts_with(prefix); }
 };
 
-/// Leaves a part that cannot hold the parameter shared with other machines.
+/// Does not copy parts that cannot hold the parameter: they stay shared with other machines.
 template <class Visit>
 void visit(CollectiveParameters& collective, const std::string& at, const Parts& parts, const Visit& visitor) {
   each_parameter(static_cast<RingParameters&>(collective), at, visitor);

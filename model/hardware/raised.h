@@ -26,8 +26,8 @@ struct NamedParameter {
 /// GPUs have no separate entry: they change with the parameter of the link.
 std::vector<NamedParameter> parameters_of(const Machine& machine);
 
-/// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds, bytes
-/// and CTAs. Aborts if there is no such parameter.
+/// Returns the machine with the named parameter raised by `share` (0.01 is 1%), rounded to whole picoseconds, bytes and
+/// CTAs. Its links have unlimited capacity. Aborts if there is no such parameter.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
 /// The only ops whose times can depend on a parameter; `anything` if the parameter's name does not show which.

@@ -29,7 +29,7 @@ class LinkPlaces {
     of_a_node = next.size() > 1 ? next[1] : 0;
   }
 
-  /// Returns -1 for the fabric.
+  /// Returns the node of an edge; -1 for the fabric.
   [[nodiscard]] int node_of(const Edge& edge) const {
     return std::max(topology_.vertices[static_cast<std::size_t>(edge.a)].node,
                     topology_.vertices[static_cast<std::size_t>(edge.b)].node);

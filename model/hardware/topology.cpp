@@ -152,8 +152,8 @@ class Builder {
     }
   }
 
-  /// Returns the NIC of GPU i: i x nics / GPUs, rounded down. So each GPU has its own NIC if there are as many NICs as
-  /// GPUs; otherwise neighbours share one.
+  /// Returns the NIC of GPU i: the one that the file of wires names, or else i x nics / GPUs, rounded down. Then each
+  /// GPU has its own NIC if there are as many NICs as GPUs; otherwise neighbours share one.
   [[nodiscard]] int nic_of(int i) const {
     const bool is_given = plan_.wires && !plan_.wires->nic_of_gpu.empty();
     return is_given ? plan_.wires->nic_of_gpu[static_cast<std::size_t>(i)]

@@ -137,7 +137,7 @@ class KnownRoutes {
   std::vector<Row> rows_;  // by GPU; a row without entries is not yet known
 };
 
-/// Returns the lowest GPU that GPU 0 cannot reach.
+/// Returns the lowest GPU that GPU 0 cannot reach; nullopt if there is none.
 std::optional<int> unreachable_gpu(const Topology& topology);
 
 }  // namespace commfuse
