@@ -14,7 +14,7 @@ namespace commfuse {
 template <class T>
 using Choice = std::pair<std::string_view, T>;
 
-/// Returns the value of a word. Settings are checked where they are written, so the word is in the table.
+/// Returns the value of a word. Requires `word` to be in the table, as the words of checked settings are.
 template <class Table>
 auto chosen(const Table& table, std::string_view word) {
   const auto entry = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });

@@ -23,8 +23,8 @@ concept HasDescription = requires {
   Described<std::remove_cvref_t<S>>::entries;
 };
 
-/// Describes one member. The member's type decides what a file holds for it: a number, a rate, or the map of another
-/// described struct. A file may omit a std::optional or HeapOptional.
+/// Describes one member. The member's type decides what a file holds for it, such as a number, a rate, or the map of
+/// another described struct. A file may omit a std::optional or HeapOptional.
 template <class S, class M>
 struct Entry {
   using Struct = S;

@@ -33,9 +33,9 @@ struct CustomAllReduceFit {
 /// Fits the latency, step and rate of one shot and of two shots from the rows alone, so that the values do not depend
 /// on the file that is extended. The search starts at several points, because a row may belong to either kernel; the
 /// fit with the smallest loss is returned. Two shots pass one more barrier than one shot and read every rank twice, so
-/// their latency and step are not smaller. Rates are at most `capacity`, the physical rate of the wires. Errors are at
-/// most 1, the error of a parameter on which no row depends. `up_to` is copied. Requires least_custom_all_reduces rows
-/// with 2 ranks or more and times above 0, and a finite capacity.
+/// their latency and step are no smaller than those of one shot. Rates are at most `capacity`, the physical rate of the
+/// wires. Errors are at most 1, the error of a parameter on which no row depends. `up_to` is copied. Requires at least
+/// `least_custom_all_reduces` rows, each with 2 ranks or more and a time above 0, and a finite capacity.
 CustomAllReduceFit fit_custom_all_reduce(std::span<const CustomAllReduceRow> rows, const Parameter<Bytes>& up_to,
                                          BytesPerSecond capacity, const std::string& source);
 

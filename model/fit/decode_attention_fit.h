@@ -16,8 +16,8 @@ namespace commfuse {
 bool can_fit_decode_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                               const std::string& machine);
 
-/// Fits as fit_attention() does. `size.seq` counts the keys of a sequence. All rows have one `size.dtype`, that of the
-/// cache. If the accelerator has parameters without an unpacked kernel, the fit has none either. Requires
+/// Fits as fit_attention() does. `size.seq` counts the keys of a sequence. All rows must have one `size.dtype`, that of
+/// the cache. If the accelerator has parameters without an unpacked kernel, the fit has none either. Requires
 /// can_fit_decode_attention() and times above 0.
 AttentionFit fit_decode_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                                   const std::string& machine, const std::string& source);

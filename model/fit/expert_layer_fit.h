@@ -20,8 +20,8 @@ bool can_fit_expert_layer(const Accelerator& accelerator, std::span<const Measur
                           const std::string& machine);
 
 /// Fits by robust least squares on log(predicted / measured); rows of one layer count as one observation in the
-/// standard errors. All rows have one `size.dtype`. The cost of uneven loads is fitted only to rows with both kinds of
-/// loads. `machine` and `source` are as in fit_attention(). Requires can_fit_expert_layer() and times above 0.
+/// standard errors. All rows must have one `size.dtype`. The cost of uneven loads is fitted only to rows with both
+/// kinds of loads. `machine` and `source` are as in fit_attention(). Requires can_fit_expert_layer() and times above 0.
 ExpertLayerFit fit_expert_layer(const Accelerator& accelerator, std::span<const MeasuredExpertLayer> rows,
                                 const std::string& machine, const std::string& source);
 

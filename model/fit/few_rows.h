@@ -24,7 +24,7 @@
 namespace commfuse {
 
 /// Relative standard deviation of a parameter around its value in the base, if the base states no error, or a larger
-/// error because its own fit left the parameter undecided.
+/// one (its own fit left the parameter undecided).
 inline constexpr double unknown_error = 0.3;
 /// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
 /// normal errors.
@@ -103,8 +103,8 @@ PriorFit fit_few(std::span<const Knob<Parameters>> knobs, Parameters& parameters
   return fit;
 }
 
-/// Returns one row per size with the median of its times, in the order of the keys, because repeated calls of one size
-/// add no information.
+/// Returns one row per size, with the median of its times, because repeated calls of one size add no information. The
+/// rows are in the order of the keys.
 template <class Row, class KeyOf>
 std::vector<Row> one_per_size(std::span<const Row> rows, const KeyOf& key_of) {
   std::map<decltype(key_of(rows.front())), std::vector<Row>> sizes;

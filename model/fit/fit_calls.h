@@ -79,7 +79,7 @@ bool are_enough_calls(std::span<const MeasuredCall<typename Kernel::Size>> rows)
 }
 
 /// Returns whether the rows determine the parameters: there are enough sizes beyond the held-out rows, or the
-/// accelerator has parameters, which are then the prior of few rows. All rows have one dtype.
+/// accelerator has parameters, which are then the prior of few rows. All rows must have one dtype.
 template <class Kernel>
 bool can_fit_calls(const Accelerator& accelerator, std::span<const MeasuredCall<typename Kernel::Size>> rows,
                    const std::string& machine) {

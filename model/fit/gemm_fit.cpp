@@ -150,7 +150,7 @@ auto gemm_key(const MeasuredGemm& row) {
                     size.weight_copies);
 }
 
-/// Fits a table of kernel choice to measured / predicted of the kept rows, where `tried` has no such table.
+/// Fits a table of kernel choice to measured / predicted of the kept rows. `tried` must have no such table.
 std::shared_ptr<const KernelChoice> fitted_choice(const Accelerator& tried, const RowSplit<MeasuredGemm>& split,
                                                   const std::string& source) {
   std::vector<ChoiceRow> choice_rows;

@@ -49,11 +49,11 @@ struct GemmFit {
 };
 
 /// Fits by robust least squares on log(predicted / measured), and on log(predicted / measured) of the cost of slicing,
-/// P T(m/P) / T(m), for P = 4 and P = 8, each where both m/P and m were measured and m/P is large. All rows have dtype
-/// `dtype`; its peak and the rest of the accelerator stay unchanged. Standard errors count rows of one (n, k) as one
-/// observation. If fewer than 50 sizes remain for the fit, all rows are fitted with the accelerator's own parameters as
-/// the prior (few_rows.h). From `min_choice_rows` rows on, the table of kernel choices is then fitted to the error that
-/// the formula leaves. Requires at least one row, and times above 0.
+/// P T(m/P) / T(m), for P = 4 and P = 8, each where both m/P and m were measured and m/P is large. All rows must have
+/// dtype `dtype`; its peak and the rest of the accelerator stay unchanged. Standard errors count rows of one (n, k) as
+/// one observation. If fewer than 50 sizes remain for the fit, all rows are fitted with the accelerator's own
+/// parameters as the prior (few_rows.h). From `min_choice_rows` rows on, the table of kernel choices is then fitted to
+/// the error that the formula leaves. Requires at least one row, and times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 

@@ -29,7 +29,7 @@ bool is_held_out(std::string_view key);
 template <class Row>
 struct RowSplit {
   std::vector<Row> kept;
-  std::vector<int> groups;  ///< By kept row: number of its group, counted from 0 in the order of first occurrence.
+  std::vector<int> groups;  ///< Number of each kept row's group, counted from 0 in the order of first occurrence.
   std::vector<Row> held_out;
 };
 
@@ -78,8 +78,8 @@ std::string latent_decode_group(std::string_view machine, const LatentDecodeSize
 /// "expert_layer|H100-SXM5|2048|512|8|256|1|1|power_law_1.01", with "|fp8" in fp8; "balanced" without a power law.
 std::string expert_layer_group(std::string_view machine, const ExpertLayerSize& size);
 
-/// Returns the key of rows of quantization with one width, of both parts and any number of rows, because the rows that
-/// time the scale are differences to those of the conversion: "quantize|H100-SXM5|4096".
+/// Returns the key of measurements of quantization with one width, of both parts and any number of rows, because
+/// measurements of the scale are differences from those of the conversion: "quantize|H100-SXM5|4096".
 std::string quantization_group(std::string_view machine, const QuantizationSize& size);
 
 /// Returns the key of rows with one memory-bound kernel and width and any number of rows:

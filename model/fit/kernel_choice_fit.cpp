@@ -94,8 +94,8 @@ std::vector<KnotRow> joined(const FoldedRows& folds, int without) {
   return rows;
 }
 
-/// Returns whether a table of narrow GEMMs, fitted to the other folds, lowers the mean error of a fold's rows by a
-/// tenth.
+/// Returns whether a table of narrow GEMMs, fitted to the other folds, lowers the mean error of a fold's rows by more
+/// than a tenth.
 bool pays(const FoldedRows& folds) {
   double before = 0.0;
   double after = 0.0;
@@ -109,7 +109,7 @@ bool pays(const FoldedRows& folds) {
   return after < 0.9 * before;
 }
 
-/// Fits the table of narrow GEMMs to what the first table leaves, if it pays.
+/// Fits the table of narrow GEMMs to what the first table leaves, if there are enough rows and it pays.
 void fit_narrow(std::span<const ChoiceRow> rows, KernelChoice& choice) {
   FoldedRows folds;
   std::size_t count = 0;

@@ -20,9 +20,9 @@ bool can_fit_latent_decode(const Accelerator& accelerator, std::span<const Measu
                            const std::string& machine);
 
 /// Fits by robust least squares on log(predicted / measured); rows with the same heads and batch count as one
-/// observation in the standard errors. All rows have shared keys and one `size.dtype`. `machine` and `source` are as in
-/// fit_attention(). `reread` is fitted only if it is above 0 in the accelerator, whose kernels then use blocks of 16
-/// heads for up to 32 heads. Requires can_fit_latent_decode() and times above 0.
+/// observation in the standard errors. All rows must have shared keys and one `size.dtype`. `machine` and `source` are
+/// as in fit_attention(). `reread` is fitted only if it is above 0 in the accelerator, whose kernels then use blocks of
+/// 16 heads for up to 32 heads. Requires can_fit_latent_decode() and times above 0.
 LatentDecodeFit fit_latent_decode(const Accelerator& accelerator, std::span<const MeasuredLatentDecode> rows,
                                   const std::string& machine, const std::string& source);
 

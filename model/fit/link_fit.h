@@ -62,9 +62,9 @@ struct CollectiveFit {
   LinkFitReport report;
 };
 
-/// Fits every parameter of `start` that prices one of the rows, except the sizes at which protocols change. Parameters
-/// that the rows cannot determine stay near the prior (ridge; Hoerl and Kennard, 1970), so few rows are enough; with
-/// few rows, they keep their values. Requires at least one row.
+/// Fits every parameter of `start` that prices one of the rows, except the sizes at which protocols change and the
+/// kernels of serving frameworks. Parameters that the rows cannot determine stay near the prior (ridge; Hoerl and
+/// Kennard, 1970), so few rows are enough; with few rows, they keep their values. Requires at least one row.
 CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const CollectiveRow> rows,
                               const LinkFitOptions& options);
 

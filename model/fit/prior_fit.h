@@ -54,7 +54,7 @@ struct PriorFitOptions {
 
 struct PriorFit {
   std::vector<FittedParameter> parameters;  ///< parameters that the rows move, in the given order
-  std::vector<std::size_t> places;          ///< index of each of these in the given list
+  std::vector<std::size_t> places;          ///< index of each fitted parameter in the given list
   std::vector<std::string> left;  ///< parameters that affect rows but are not determined; they keep their start
   double spread = 0.0;            ///< robust spread of ln(predicted / measured)
   double distance = 0.0;          ///< chosen from PriorFitOptions::distances

@@ -28,7 +28,8 @@ std::optional<MlpWidths> widths_in(std::string_view text) {
   return hidden && ffn ? std::optional(MlpWidths{.hidden = *hidden, .ffn = *ffn}) : std::nullopt;
 }
 
-/// Takes the count of a part such as "-top4" from the beginning of the text; nullopt if the text begins otherwise.
+/// Takes the count of a part such as "-top4" from the beginning of the text; nullopt if the text begins differently or
+/// the count is out of range.
 std::optional<std::int64_t> taken(std::string_view& text, std::string_view label) {
   if (!text.starts_with(label)) {
     return std::nullopt;

@@ -33,9 +33,9 @@ Transformer bare_mlp(const MlpWidths& widths);
 /// experts.
 Transformer bare_mixture(const MlpWidths& widths, const BareExperts& experts);
 
-/// Returns the model that has such a name. The name may state widths up to 2^20, up to 1,024 experts, no more active
-/// experts than experts, and a number of ranks that divides the number of experts. Returns nullopt for any other
-/// string.
+/// Returns the model with a name of one of these forms. The name may state widths up to 2^20, up to 1,024 experts, no
+/// more active experts than experts, and a number of ranks that divides the number of experts. Returns nullopt for any
+/// other string.
 std::optional<Transformer> bare_mlp_named(std::string_view name);
 
 }  // namespace commfuse

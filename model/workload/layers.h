@@ -14,10 +14,10 @@ namespace commfuse {
 /// state space, * attention, - MLP, E experts. This project adds letters for layers with two parts: m (state space) and
 /// a (attention), each followed by experts, or by an MLP in a model without experts.
 inline constexpr std::string_view layer_letters = "M*-Ema";
-/// Returns the kinds. Requires letters of `layer_letters`.
+/// Returns the kinds of layers that the letters denote, in order. Requires every letter to be one of `layer_letters`.
 std::vector<LayerKind> kinds_of_letters(std::string_view letters, bool has_experts);
 
-/// Sets the kinds of a model's layers; leaves them empty if they are the model's default.
+/// Sets the kinds of a model's layers; leaves them empty if all layers have the model's default kind.
 void put_kinds(std::vector<LayerKind> kinds, Transformer& model);
 
 /// Consecutive layers of one kind.

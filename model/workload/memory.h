@@ -70,17 +70,17 @@ struct StepMemory {
 Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind,
                         const SelectiveRecompute& selective = {});
 
-/// Returns the parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each rank
-/// holds whole; expert ranks share routed experts as well.
+/// Returns the number of parameters of a layer on one GPU. Tensor ranks share all parameters except norms, which each
+/// rank holds whole; expert ranks share routed experts as well.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
-/// Returns the parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, on the
-/// first and last stage, the embedding, the logits and the norm before the logits. Tensor ranks share everything except
-/// norms, which they all hold. If the embedding is tied and the pipeline has several stages, the first and the last
-/// hold a copy each.
+/// Returns the number of parameters that one GPU of a stage holds before data-parallel ranks share them: its layers
+/// and, on the first and last stage, the embedding, the logits and the norm before the logits. Tensor ranks share
+/// everything except norms, which they all hold. If the embedding is tied and the pipeline has several stages, the
+/// first and the last hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
-/// Parameters of one GPU of a stage.
+/// Numbers of parameters on one GPU of a stage.
 struct StageParameters {
   std::int64_t whole = 0;      ///< parameters_on_gpu.
   std::int64_t experts = 0;    ///< Only routed experts: experts_on_gpu.
@@ -88,7 +88,7 @@ struct StageParameters {
   /// Outside of layers: the embedding of the first stage, and logits and the norm before them on the last stage.
   std::int64_t around_layers = 0;
 };
-/// Returns the parameters of every stage, in order. This takes about as long as for a single stage.
+/// Returns the numbers of parameters of every stage, in order. This takes about as long as for a single stage.
 std::vector<StageParameters> parameters_by_stage(const Transformer& model, const TrainingPlan& plan);
 
 /// Returns the bytes of a stage's weights on one GPU for inference, in the format of the model's checkpoint if it has

@@ -65,7 +65,7 @@ struct LayerGemm {
   GemmShare share = GemmShare::columns;
   std::int64_t columns = 0;
   std::int64_t contraction = 0;
-  std::int64_t kept_columns = 0;  ///< Columns that a layer keeps of its output, or of what follows from it alone.
+  std::int64_t kept_columns = 0;  ///< Columns that a layer keeps of the output, or of what follows from it alone.
   bool joins_residual = false;    ///< Its output is added to the residual.
 
   [[nodiscard]] std::int64_t weights() const { return columns * contraction; }
@@ -73,25 +73,25 @@ struct LayerGemm {
 
 /// Returns the GEMMs of a layer in the order of a framework that computes queries, keys and values, and gate and up,
 /// one after the other. GEMMs of the attention core, routers and grouped GEMMs of experts are not among them. Requires
-/// the shape of the kind (shape_of).
+/// `shape` to be that of the kind (shape_of).
 std::vector<LayerGemm> gemms_of(const Transformer& shape, const LayerKind& kind);
 
 /// A GEMM with what selective recomputation does about its output.
 struct RecomputedGemm {
   LayerGemm gemm;
-  bool is_read = true;        ///< A gradient reads the output, or something else that is computed again does.
+  bool is_read = true;        ///< A gradient, or another computation that runs again, reads the output.
   bool runs_again = false;    ///< The output is dropped, and the backward pass computes it again.
   bool keeps_unread = false;  ///< The output is kept, but no gradient reads it.
 };
 
 /// Returns the GEMMs of a layer with what selective recomputation does about each. No gradient reads an output that the
 /// last part of a layer adds to the residual, nor an output that tensor ranks sum (`sums_over_ranks`), because the sum
-/// is kept. Only in eager mode is such an output kept or computed again. Requires the shape of the kind.
+/// is kept. Only in eager mode is such an output kept or computed again. Requires `shape` to be that of the kind.
 std::vector<RecomputedGemm> recomputed_gemms(const Transformer& shape, const LayerKind& kind,
                                              const SelectiveRecompute& selective, bool sums_over_ranks);
 
-/// Returns the GEMM weights of a layer that a token passes through again, including those of a router and of routed
-/// experts. Requires the shape of the kind.
+/// Returns the number of GEMM weights of a layer that a token passes through again, including those of a router and of
+/// routed experts. Requires `shape` to be that of the kind.
 std::int64_t recomputed_weights(const Transformer& shape, const LayerKind& kind, const SelectiveRecompute& selective,
                                 bool sums_over_ranks);
 

@@ -72,8 +72,9 @@ enum class KeyHeads : std::uint8_t {
 /// extra_groups_for_head_shards): with one head or group per rank. Returns nullopt if no rank has a copy.
 std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks);
 
-/// Throws ConfigError, whose message is one sentence with the remedy, unless the ranks divide the site's tokens, and
-/// its heads and kv heads (qkv; see KeyHeads for more ranks than kv heads), heads (out_proj) or ffn (gate_up, down).
+/// Throws ConfigError, whose message is one sentence with the remedy, unless ranks >= 1, `tokens` is 1 to 2^30, and the
+/// ranks divide the site's tokens, and its heads and kv heads (qkv; see KeyHeads for more ranks than kv heads), heads
+/// (out_proj) or ffn (gate_up, down).
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads);
 /// Throws ConfigError, worded in the same way, unless the hidden columns of a weight can be split evenly over the
 /// ranks.

@@ -14,7 +14,7 @@ namespace commfuse {
 
 namespace {
 
-/// A setting and its value, as a message names it.
+/// A setting and its value, as a message names them.
 struct Named {
   std::string_view what;
   std::int64_t value = 0;
@@ -164,7 +164,7 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
           .widest = bytes_per_column * (columns + ffn + widest + state)};
 }
 
-/// Ensures that all products of these numbers fit into 64 bits.
+/// Ensures that all products of the plan's and the model's numbers fit into 64 bits.
 void require_countable(const Transformer& model, const TrainingPlan& plan) {
   constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
   constexpr std::int64_t max_passes = std::int64_t{1} << 26;

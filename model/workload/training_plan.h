@@ -89,9 +89,9 @@ struct TrainingPlan {
     const std::int64_t gpus_per_stage = replicas() < limit / tensor ? tensor * replicas() : limit;
     return gpus_per_stage < limit / pipeline ? pipeline * gpus_per_stage : limit;
   }
-  /// Returns the ranks that share the tokens of a sequence, without tensor ranks.
+  /// Returns the number of ranks that share the tokens of a sequence, without tensor ranks.
   [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }
-  /// Returns the ranks that hold the same weights.
+  /// Returns the number of ranks that hold the same weights.
   [[nodiscard]] std::int64_t replicas() const { return data * sequence_ranks(); }
   /// Returns how many of tensor, pipeline, data, context, Ulysses and expert parallelism are above 1.
   [[nodiscard]] int kinds_of_parallelism() const {
@@ -107,7 +107,7 @@ struct TrainingPlan {
     return replicas() > 1 &&
            (zero == Zero::weights || (zero == Zero::gradients && pipeline == 1 && micro_batches() > 1));
   }
-  /// Returns the tokens of one pass on one rank, before tensor ranks share them.
+  /// Returns the number of tokens of one pass on one rank, before tensor ranks share them.
   [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / sequence_ranks(); }
 };
 
@@ -283,16 +283,17 @@ inline constexpr std::array of_plan{
 
 }  // namespace run_settings
 
-/// Throws ConfigError if the plan is impossible; its message names the two conflicting settings and a remedy.
+/// Throws ConfigError if the plan is impossible; the message names the conflicting settings and a remedy.
 void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
 /// Returns whether the layers split into this number of chunks of a pipeline: evenly, or with one layer fewer in the
 /// first and the last chunk, which have the embedding and the loss.
 bool splits_over(const Transformer& model, std::int64_t chunks);
 
-/// Returns the layers of each chunk of the model, in order; the stage of chunk i is i mod pipeline. The split is even
-/// if possible. Otherwise the first and the last chunk have one layer fewer than the others, or none, because embedding
-/// and logits count as a layer each (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
+/// Returns the number of layers of each chunk of the model, in order; the stage of chunk i is i mod pipeline. The split
+/// is even if possible. Otherwise the first and the last chunk have one layer fewer than the others, or none, because
+/// embedding and logits count as a layer each (as in Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a
+/// possible plan.
 std::vector<std::int64_t> layers_by_chunk(const Transformer& model, const TrainingPlan& plan);
 
 }  // namespace commfuse

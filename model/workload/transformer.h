@@ -99,16 +99,17 @@ struct StateSpace {
   std::int64_t state_bits = 16;  ///< bits per value of the state that is kept between tokens
 
   [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
-  /// Returns the channels of the convolution: the input of the state, and the inputs with which it is written and read.
+  /// Returns the number of channels of the convolution: the input of the state, and the inputs with which it is written
+  /// and read.
   [[nodiscard]] std::int64_t convolved() const { return inner + 2 * groups * state; }
-  /// Returns the columns of the in-projection: the convolution's, the gate's, and per head one step width, or the decay
-  /// and the strength of writing.
+  /// Returns the number of columns of the in-projection: the convolution's, the gate's, and per head one step width, or
+  /// the decay and the strength of writing.
   [[nodiscard]] std::int64_t projected() const {
     return inner + convolved() + (recurrence == Recurrence::gated_delta ? 2 : 1) * heads();
   }
 };
 
-/// Returns 32 for delta networks, which keep their states in 32 bits (huggingface/transformers,
+/// Returns 16, or 32 for delta networks, which keep their states in 32 bits (huggingface/transformers,
 /// modeling_qwen3_next.py).
 [[nodiscard]] constexpr std::int64_t usual_state_bits(Recurrence recurrence) {
   return recurrence == Recurrence::gated_delta ? 32 : 16;
@@ -172,11 +173,11 @@ struct Transformer {
   [[nodiscard]] std::int64_t value_dim() const {
     return latent ? latent->value_dim : value_head_dim > 0 ? value_head_dim : head_dim;
   }
-  /// Returns the columns of the GEMM that computes queries, keys and values, and gates.
+  /// Returns the number of columns of the GEMM that computes queries, keys and values, and gates.
   [[nodiscard]] std::int64_t qkv_columns() const {
     return (gated_attention ? 2 : 1) * heads * head_dim + kv_heads * (head_dim + value_dim());
   }
-  /// Returns the columns of the attention's output, all heads together.
+  /// Returns the number of columns of the attention's output, all heads together.
   [[nodiscard]] std::int64_t attended_columns() const { return heads * value_dim(); }
 };
 
