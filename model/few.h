@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that stores its first element in place, because most lists have only one. Large programs hold hundreds of
+// A list that stores a single element in place, because most lists have only one. Large programs hold hundreds of
 // thousands of such lists, and allocating memory for each of them takes longer than everything else.
 #pragma once
 

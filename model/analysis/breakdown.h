@@ -27,7 +27,7 @@ struct Breakdown {
 /// Prices of a rank's essential work.
 struct EssentialPrices {
   Duration unsliced{};  ///< Costs::compute.
-  Duration sliced{};    ///< Sum of the prices of its essential ops.
+  Duration sliced{};    ///< Sum of the prices of the rank's essential ops.
 };
 
 /// Returns the breakdown of one rank, with its own last end as the makespan.

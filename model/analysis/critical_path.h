@@ -69,7 +69,7 @@ class PathFinder {
   /// `lowered` must outlive the finder. `issue` is Costs::issue.
   PathFinder(const Lowered& lowered, const std::vector<Duration>& issue);
 
-  /// Returns the critical path. Requires the times of a run of that program. Takes O(length of the path + ranks x
+  /// Returns the critical path. Requires `times` of a run of the lowered program. Takes O(length of the path + ranks x
   /// lanes).
   [[nodiscard]] CriticalPath find(const RunTimes& times) const;
 

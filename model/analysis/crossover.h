@@ -89,7 +89,7 @@ struct CrossoverMap {
   std::array<std::vector<MapValue>, all_map_axes.size()> axes;  ///< Ascending.
   std::vector<MapCell> cells;           ///< Cells with a result; seq varies fastest, then link bandwidth, ...
   std::vector<Crossing> crossings;      ///< Sorted by axis, then in the order of the cells.
-  std::vector<std::string> strategies;  ///< Families that win in some cell, sorted by name.
+  std::vector<std::string> strategies;  ///< Families that are `winner` of some cell, by name.
 
   [[nodiscard]] const std::vector<MapValue>& values(MapAxis axis) const { return axes[static_cast<std::size_t>(axis)]; }
   /// Returns nullptr when there is no result at this place.

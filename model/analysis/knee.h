@@ -23,7 +23,7 @@ std::optional<std::size_t> knee_of(std::span<const CurvePoint> curve);
 /// the last value is not above 0. Requires ascending x and at least one point.
 std::optional<double> plateau_of(std::span<const CurvePoint> curve, double share);
 
-/// Returns the indices of the Pareto-optimal points, ascending in x: no other point is lower in x or y without being
+/// Returns the indices of the Pareto-optimal points, ascending in x: every other point that is lower in x or y is
 /// higher in the other. Of equal points only the first is returned.
 std::vector<std::size_t> pareto_of(std::span<const CurvePoint> points);
 

@@ -53,7 +53,7 @@ struct Percentiles {
   friend bool operator==(const Percentiles&, const Percentiles&) = default;
 };
 
-/// Returns all percentiles that results contain. Requires at least one sample, in any order.
+/// Returns the mean and all percentiles that results contain. Requires at least one sample, in any order.
 Percentiles percentiles_of(std::vector<Duration> samples);
 
 }  // namespace commfuse

@@ -18,9 +18,9 @@ namespace commfuse {
 struct P99Causes {
   std::size_t samples = 0;
   Breakdown mean;  ///< mean over the runs' critical ranks, part by part, rounded down
-  /// By kind of op: share of the samples with an op of the kind on the critical path.
+  /// For each kind of time, share of the samples with such time on the critical path.
   std::array<double, path_kinds> on_path{};
-  std::array<Duration, path_kinds> time_on_path{};  ///< mean time on the path
+  std::array<Duration, path_kinds> time_on_path{};  ///< by kind: mean time on the path
   std::vector<double> rank_on_path;         ///< by rank: share of the samples with one of its ops on the critical path
   std::vector<Duration> rank_time_on_path;  ///< by rank: mean time on the path
 

@@ -61,7 +61,8 @@ struct Contender {
 
 /// Returns the probability that `fastest` is faster than `other`. Errors that both share cancel when both were
 /// predicted together (`other.win_probability`); otherwise errors are assumed to be independent, which understates the
-/// probability. Returns nullopt when an error is unknown. Requires that `other` is not faster.
+/// probability. Returns nullopt when an error is unknown or `fastest.time` is not above 0. Requires that `other` is not
+/// faster.
 std::optional<double> probability_faster(const Contender& fastest, const Contender& other);
 
 struct Verdict {

@@ -31,8 +31,8 @@ struct MpiModule {
 };
 MpiModule load_mpi_module();
 
-/// Starts MPI. Throws std::runtime_error when the module is missing, or when the number of processes that MPI reports
-/// differs from the number in `started`.
+/// Starts MPI. Throws std::runtime_error when the module is missing, when a call of MPI fails, or when the number of
+/// processes that MPI reports differs from the number in `started`.
 std::unique_ptr<World> open_world(const Started& started);
 
 }  // namespace commfuse

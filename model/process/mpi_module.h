@@ -9,7 +9,7 @@ namespace commfuse {
 
 /// The number at the end identifies the layout of World; change it whenever World changes.
 inline constexpr const char* mpi_module_entry = "commfuse_open_mpi_world_2";
-/// Starts MPI in this process. Throws std::runtime_error.
+/// Starts MPI in this process. The caller owns the result. Throws std::runtime_error if a call of MPI fails.
 using OpenMpiWorld = World* (*)();
 
 }  // namespace commfuse

@@ -13,8 +13,8 @@
 
 namespace commfuse {
 
-// Each function returns nullopt for text that is not such a quantity: no unit, an unknown unit, a sign, a leading zero
-// as in `010`, or out of range. Only parse_number(), parse_amount() and parse_share() accept a minus sign.
+// Each function returns nullopt for text that is not such a quantity: a missing or unknown unit, a sign, a leading zero
+// as in `010`, or a value out of range. Only parse_number(), parse_amount() and parse_share() accept a minus sign.
 
 /// Parses "5 us" or "2.5ms"; units ps, ns, us, ms, s. Rounds to the nearest picosecond; the limit is 9.2e6 s.
 std::optional<Duration> parse_duration(std::string_view text);

@@ -22,7 +22,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::optional<std::string> nearest(std::string_view wrong, std::span<const std::string_view> known);
 
 /// Returns the remedy of a message about a wrong word: "did you mean 'latency'?", or "known keys: a, b" with `what` =
-/// "keys".
+/// "keys", or "no keys are defined" if there are none.
 std::string remedy_for(std::string_view wrong, std::span<const std::string_view> known, std::string_view what);
 
 /// Returns an untrusted string between single quotes, on one line of a message: control characters escaped, long text

@@ -49,7 +49,7 @@ struct YamlDocument {
   std::string path;
   std::vector<YamlNode> nodes;
   std::vector<YamlMistake> mistakes;
-  std::vector<YamlDocument> bases;  ///< files that this file extends, nearest first; those have no bases of their own
+  std::vector<YamlDocument> bases;  ///< files that this file extends, nearest first; their own `bases` are empty
 };
 
 /// Returns the tree. Throws ConfigError for text that is not YAML or uses features that are not supported; duplicate

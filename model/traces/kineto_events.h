@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Returns true if the file begins like a Kineto trace.
+/// Returns true if the file begins like a Kineto trace. Throws ConfigError if the file cannot be opened.
 bool is_kineto_trace(const std::filesystem::path& path);
 
 /// Receives the parts of a trace. Either function may be empty.

@@ -113,8 +113,8 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 ///   with zero-bubble, and as in Korthikanti et al. 2022, section 4.2.3, with interleaving.
 /// - The first stage also holds the masks of the embedding's dropout. Every stage also holds what recomputation adds to
 ///   the activations of one layer; the last stage holds the last norm and the loss's tensors instead if these are
-///   larger (their section 4.3, where the tensors are the logits in 32 bits). The scores of a recomputed core are not
-///   counted.
+///   larger (Korthikanti et al., section 4.3, where the tensors are the logits in 32 bits). The scores of a recomputed
+///   core are not counted.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage,
                        const MemoryRules& rules = {});
 
