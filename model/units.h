@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as types. Time is in whole picoseconds; a number without a unit does not cross an interface.
+// Quantities as types, so that interfaces need no numbers without units. Time is in whole picoseconds.
 #pragma once
 
 #include <chrono>
@@ -67,8 +67,7 @@ struct Watts {
   friend constexpr Watts operator*(double times, Watts power) { return {times * power.value}; }
 };
 
-/// Rounds seconds to the nearest picosecond: the only place where time stops being exact.
-/// Aborts unless 0 <= seconds < 9.2e6 (the range of Duration).
+/// Rounds seconds to the nearest picosecond. Aborts unless 0 <= seconds < 9.2e6 (the range of Duration).
 Duration from_seconds(double seconds);
 
 /// Requires rate > 0.

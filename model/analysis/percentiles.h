@@ -34,8 +34,8 @@ std::size_t order_of(std::size_t samples, int per_mille);
 /// statistics: whatever the distribution of n samples, the number of samples below the true percentile is binomial.
 /// Each end is the closest for which the true percentile is beyond it with a probability of at most 2.5%. There is no
 /// range when an end would be beyond the smallest or the largest sample. The range is exact: it uses sums of binomial
-/// probabilities, not a normal approximation (Hahn and Meeker, Statistical Intervals, 5.2). Requires sorted samples, at
-/// least one.
+/// probabilities, not a normal approximation (Hahn and Meeker, Statistical Intervals, 5.2). Requires `sorted` to be
+/// sorted and not empty.
 Estimate percentile(std::span<const Duration> sorted, int per_mille);
 
 /// Returns the mean to the nearest picosecond, with Student's range, mean +- t s / sqrt(n). A single sample has no

@@ -79,7 +79,7 @@ double queries_beyond(const AttentionWindow& window, double first, double last);
 struct QueryRows {
   std::int64_t queries = 0;  // per sequence
   std::int64_t keys = 0;     // per sequence: keys that some of the queries see
-  double share = 0.0;  // these rows' unmasked scores / (seq x seq); for all rows 1, or 1/2 if causal
+  double share = 0.0;  // unmasked scores of these rows, divided by seq x seq; for all rows together 1, or 1/2 if causal
   AttentionWindow window{};  // limits the keys that a tile visits
   double beyond = 0.0;       // queries with a second edge of the mask, behind the window
 };

@@ -69,8 +69,8 @@ struct Wiring {
   }
 };
 
-/// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires
-/// GPUs that reach each other.
+/// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires a
+/// machine whose GPUs reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
 /// Returns the cut-through wiring. `routes` is a cache that later programs on the same machine can reuse.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
@@ -94,8 +94,8 @@ struct Fluid {
 };
 
 /// Prices every op as if it ran alone, except collectives and the transfers concurrent with them: collectives hold no
-/// links, so their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of
-/// this program and machine.
+/// links, so their contention is priced before the run (contention.h). Requires `meetings` to be meetings_of(program),
+/// and `wiring` to be that of this program and machine.
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, PriceOptions options, std::shared_ptr<const Wiring> wiring);
 

@@ -169,7 +169,8 @@ ImplementedSites without(ImplementedSites sites, Handicap handicap);
 
 /// Returns whether the costs count the calls of eager Python. The counts then include all waits and transfers.
 bool is_issued_from_python(const ImplementedSites& sites);
-/// Adds the calls beyond one per op to the issue costs of eager Python. Requires issue costs of the program.
+/// Adds the calls beyond one per op to the issue costs of eager Python. Requires `costs` to have issue costs of the
+/// program.
 void add_host_calls(const Program& program, const Machine& machine, const ImplementedSites& sites, Costs& costs);
 
 /// Returns the time of a kernel that sums a tensor of each of `ranks` ranks in the switch. A residual and a norm in it
@@ -184,8 +185,8 @@ bool is_inside_switch_sum(const Program& program, std::size_t op);
 /// Returns whether the machine's nodes have a switch that can sum.
 bool sums_in_switch(const Machine& machine);
 
-/// Changes prices of the ideal schedule into prices of `options.implementation`; issue costs stay. Requires an
-/// implementation, and costs of the program at these sizes and options on the machine.
+/// Changes prices of the ideal schedule into prices of `options.implementation`; issue costs stay. Requires
+/// `options.implementation`, and `costs` of the program at these sizes and options on the machine.
 void implement(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
                Costs& costs);
 

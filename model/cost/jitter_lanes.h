@@ -36,7 +36,7 @@ struct JitterLanes {
   /// eight.
   void (*words)(const PhiloxRun& run, std::uint32_t* words);
   /// Computes times[i] = nominal x rank_factors[i] x factor(words[i]), to the nearest whole picosecond (half to even),
-  /// for products below 2^52. Returns true if any word stalls. Requires a count that is a multiple of four.
+  /// for products below 2^52. Returns true if any word stalls. Requires `count` to be a multiple of four.
   bool (*stretch)(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
                   double* times);
 };

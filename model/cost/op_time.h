@@ -36,7 +36,8 @@ inline double share_kept(const CacheUse& use) {
 /// seconds >= 0.
 Duration op_time(double seconds, std::string_view what);
 
-/// Returns (a^4 + b^4)^(1/4), in seconds: little more than the greater of the two. Requires at least one above 0.
+/// Returns (a^4 + b^4)^(1/4), in seconds: little more than the greater of the two. Requires at least one of them to be
+/// above 0.
 inline double root_of_fourths(double a, double b) {
   const double greater = std::max(a, b);
   const double ratio = std::min(a, b) / greater;

@@ -20,7 +20,8 @@
 namespace commfuse {
 
 /// Returns the costs of all ops. Exchanges of several lanes share the wires (wires.h), except when interference is
-/// dynamic. Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its GEMMs.
+/// dynamic. Requires `meetings` to be meetings_of(program), `sizes` bound to the program, and a machine that supports
+/// the dtypes of the program's GEMMs.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 

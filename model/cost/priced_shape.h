@@ -50,7 +50,7 @@ struct PricedShape {
 
 /// Returns the sizes of one shape of a program. `bytes` is the traffic of memory-bound kernels, the bytes that an
 /// exchange moves one way, and the nccl-tests size of a collective; `seq` counts keys. The GEMM of experts has all
-/// routed rows of a rank as m. Requires sizes bound to the program.
+/// routed rows of a rank as m. Requires `sizes` bound to the program.
 PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes,
                          const ExpertSplit& experts = {});
 

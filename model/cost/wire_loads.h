@@ -20,7 +20,7 @@ namespace commfuse {
 /// fabric and of one node are counted; that node represents all nodes.
 class CountedWires {
  public:
-  /// Rank r runs on GPU r. Requires a topology.
+  /// Rank r runs on GPU r. Requires `machine.topology`.
   CountedWires(const Program& program, const Machine& machine);
 
   [[nodiscard]] std::size_t count() const { return first_port_ + 2 * gpus_ + 2 * nodes_; }

@@ -22,7 +22,7 @@ struct SharedPort {
   friend bool operator==(const SharedPort&, const SharedPort&) = default;
 };
 /// Returns the exchanges that have rivals; exchanges of equal price follow each other. Rivals of one lane count once,
-/// because a rank runs them one at a time; under predicates, ranks may run different ones. Requires
+/// because a rank runs them one at a time; under predicates, ranks may run different ones. Requires `meetings` to be
 /// meetings_of(program), or meetings in which the lists of several ranks are merged.
 std::vector<SharedPort> shared_ports(const Program& program, const std::vector<Meetings>& meetings);
 
