@@ -68,8 +68,9 @@ struct Evidence {
 };
 
 /// Returns the value of ln(time / predicted) that the evidence implies for another prediction on the machine: 0 when
-/// the two share no doubt, and log_ratio when they share all. It is the conditional mean of a normal distribution given
-/// a sum of its coordinates (Bishop, "Pattern Recognition and Machine Learning", 2006, equation 2.81).
+/// the prediction and the evidence share no doubt, and log_ratio when they share all. It is the conditional mean of a
+/// normal distribution given a sum of its coordinates (Bishop, "Pattern Recognition and Machine Learning", 2006,
+/// equation 2.81).
 double expected_log_ratio(const Uncertainty& uncertainty, const Evidence& evidence);
 /// Returns the remaining doubts (equation 2.82): the errors and ratio errors of the result are conditional on the
 /// evidence.

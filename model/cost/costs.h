@@ -59,7 +59,7 @@ Costs with_free_communication(const Program& program, Costs costs);
 Costs with_free_compute(const Program& program, Costs costs);
 /// Factors on the durations of priced ops, by kind.
 struct Slowdown {
-  double kernels = 1.0;  ///< For every op except communication.
+  double kernels = 1.0;  ///< Factor for every op except communication.
   double collectives = 1.0;
   double exchanges = 1.0;
   friend auto operator<=>(const Slowdown&, const Slowdown&) = default;

@@ -33,8 +33,8 @@ GemmSize grouped(const ExpertSplit& experts, const GemmSize& size);
 /// after the GEMM and writes one sum per token. Without experts, returns 0.
 Bytes routing_traffic(const ExpertSplit& experts, const GemmSize& size);
 
-/// Returns bytes_per_rank() with the weights of all experts of a rank, the rows of its experts in place of those of
-/// tokens where a buffer has the cut extent, and one copy of its routed rows beside the GEMM.
+/// Returns bytes_per_rank() with the weights of all experts of a rank, with the rows of its experts instead of the
+/// tokens in buffers that have the cut extent, and with one copy of its routed rows beside the GEMM.
 Bytes bytes_per_rank(const Program& program, const Sizes& sizes, const ExpertSplit& experts);
 
 }  // namespace commfuse

@@ -20,7 +20,7 @@ struct Group {
   const CollectiveParameters* wires = nullptr;  ///< Parameters inside a node, or across nodes.
   int ranks = 1;
   int nodes = 1;
-  std::vector<Spread> spreads;  ///< For several nodes: one entry per distinct number of its GPUs on a node.
+  std::vector<Spread> spreads;  ///< One entry per distinct number of its GPUs on a node; empty for one node.
   double stretch = 1.0;         ///< Factor on its price, for the wait for the slowest member.
   /// Least seconds per byte of the total at nominal rates, through a member's port or the NICs of one of its nodes:
   /// `least_once` for collectives in which every byte crosses once, `least_to_all` for an all-to-all.

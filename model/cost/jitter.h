@@ -28,7 +28,7 @@ inline constexpr double least_stall_shape = 1.1;  // a shape of 1 has an infinit
 /// Jitter parameters; `load_jitter` ensures the ranges given here.
 struct Jitter {
   std::string name;
-  Parameter<double> compute_sigma;           ///< For essential and local ops, in [0, highest_sigma].
+  Parameter<double> compute_sigma;           ///< Sigma of essential and local ops, in [0, highest_sigma].
   Parameter<double> communication_sigma;     ///< In [0, highest_sigma].
   Parameter<double> rank_sigma;              ///< In [0, highest_sigma].
   Parameter<double> stall_probability;       ///< Per op, in [0, highest_stall_probability].

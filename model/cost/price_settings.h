@@ -25,7 +25,7 @@ namespace commfuse {
 /// that each op has all SMs and wires to itself; the simulated run determines which ops meet (fluid.h).
 enum class Interference : std::uint8_t { none, constant, dynamic };
 
-/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. eager: the same,
+/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. eager: like stream,
 /// but Python issues each op. graph: one launch, then a gap per node.
 enum class Launch : std::uint8_t { stream, eager, graph };
 

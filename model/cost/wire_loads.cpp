@@ -134,8 +134,8 @@ namespace {
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 /// Sorts transfers into sets. Transfers that send the same block form one set (a gather). A transfer whose block no
-/// other transfer sends carries a term of a sum; these go into sets so that each set has one transfer per axis and
-/// shift.
+/// other transfer sends carries a term of a sum; such transfers go into sets that each have at most one transfer per
+/// axis and shift.
 class SetMaker {
  public:
   explicit SetMaker(const Program& program) : program_(program) {

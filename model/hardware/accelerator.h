@@ -72,17 +72,17 @@ struct GemmParameters {
 /// hardware file may omit the whole map: the defaults are assumed.
 struct AttentionParameters {
   Parameter<Duration> overhead{
-      Duration{5'000'000}};                ///< Once per call, including the work of frameworks around the kernel.
+      Duration{5'000'000}};                ///< Time per call, including the work of frameworks around the kernel.
   Parameter<double> loop_efficiency{0.7};  ///< Share of the dense peak in both GEMMs of a tile.
   Parameter<FlopsPerSecond> exponentials{
       FlopsPerSecond{0.0}};  ///< Rate of exponentials of the whole chip, in parallel with the GEMMs; 0: free.
   Parameter<double> masked_width{128.0};  ///< A causal query pays for half of this many keys beyond the diagonal.
-  Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< For a tile of 128 queries of a head, once per wave.
+  Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< Time per tile of 128 queries of a head, once per wave.
   Parameter<double> query_cost{1.0};  ///< Time per byte of the queries and the output, relative to the HBM bandwidth.
   Parameter<double> key_cost{1.5};    ///< Time per byte of keys and values, which are also written to their cache.
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
 
-  /// A file that has the map may omit these parameters; their defaults mean that nothing was measured.
+  /// A file that has the map may omit the following parameters; their defaults mean that nothing was measured.
   Parameter<double> narrow_overhead{1.0};  ///< Factor on both overheads for heads no wider than 64.
   Parameter<double> lone_tile{1.0};        ///< Time of a tile that has an SM to itself, relative to a tile among many.
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
@@ -95,7 +95,7 @@ struct AttentionParameters {
 /// packed kernel process all heads that share keys, blocks of an unpacked one a single head. Without unpacked kernels
 /// (unpacked_block 0), the packed kernel runs for any number of heads.
 struct DecodeAttention {
-  Parameter<Duration> call;             ///< Once per call.
+  Parameter<Duration> call;             ///< Fixed time per call.
   Parameter<Duration> packed_start;     ///< Shortest time of the packed kernel, after `call`.
   Parameter<Duration> packed_block;     ///< SM time per block.
   Parameter<Duration> packed_head;      ///< SM time per query head of a block.
@@ -105,7 +105,7 @@ struct DecodeAttention {
   Parameter<double> most_parts;         ///< Maximum number of blocks across which the keys of one head are split.
   Parameter<double> narrow_time{1.0};   ///< Times for heads up to 64 wide, relative to wider heads; excludes traffic.
   Parameter<double> most_packed{32.0};  ///< Maximum number of heads in a packed block.
-  Parameter<Duration> unpacked_start;   ///< Like those of the packed kernel.
+  Parameter<Duration> unpacked_start;   ///< This and the next two: like those of the packed kernel.
   Parameter<Duration> unpacked_block;
   Parameter<Duration> unpacked_keys;
   Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which has no matrix units; 0: no limit.
@@ -115,7 +115,7 @@ struct DecodeAttention {
 /// Decode attention over the narrow keys of latent attention, which all heads share. model/cost/latent_decode.h gives
 /// the formula. A block processes up to 64 heads.
 struct LatentDecodeKernel {
-  Parameter<Duration> call;           ///< Once per call.
+  Parameter<Duration> call;           ///< Fixed time per call.
   Parameter<Duration> start;          ///< Shortest time after `call`.
   Parameter<Duration> block;          ///< SM time per block.
   Parameter<Duration> head;           ///< SM time per head.
@@ -133,9 +133,9 @@ struct LatentDecodeKernel {
 
 /// Routed-expert layer, as one call of a serving framework. model/cost/expert_layer.h gives the formula.
 struct ExpertLayer {
-  Parameter<Duration> call;            ///< Once per call: routing, sorting and the launch of all kernels.
-  Parameter<Duration> expert;          ///< Per expert with at least one token.
-  Parameter<Duration> choices;         ///< Per 1,024 pairs of a token and one of its experts, on any GPU.
+  Parameter<Duration> call;            ///< Time per call: routing, sorting and the launch of all kernels.
+  Parameter<Duration> expert;          ///< Time per expert with at least one token.
+  Parameter<Duration> choices;         ///< Time per 1,024 pairs of a token and one of its experts, on any GPU.
   Parameter<double> token_traffic;     ///< Number of times that every token is read and written, at HBM bandwidth.
   Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for weights.
   Parameter<double> sm_loads;          ///< Rate at which an SM loads an expert's columns, relative to `sm_bandwidth`.
@@ -149,15 +149,15 @@ struct ExpertLayer {
 /// Conversion of 16-bit activations to fp8 with one scale per tensor: the conversion, and the search for the scale
 /// (`scale_`). model/cost/quantization.h gives the formula.
 struct Quantization {
-  Parameter<Duration> call;            ///< Once per conversion.
+  Parameter<Duration> call;            ///< Fixed time per conversion.
   Parameter<Duration> start;           ///< Shortest time of a conversion, in addition to `call`.
   Parameter<double> hbm_efficiency;    ///< Share of the HBM bandwidth for bytes that the L2 does not hold.
   Parameter<double> cached_cost;       ///< Time of a byte that the L2 holds, relative to one that it does not hold.
   Parameter<Duration> block;           ///< Time of an SM per block of 2,048 elements.
   Parameter<double> resident_share;    ///< Share of the L2 in which input and output stay from call to call.
-  Parameter<Duration> scale_call;      ///< Once per tensor: clearing the scale, and a second kernel.
+  Parameter<Duration> scale_call;      ///< Time per tensor: clearing the scale, and a second kernel.
   Parameter<Duration> scale_join;      ///< Joining the greatest values of 1,024 blocks.
-  Parameter<double> scale_efficiency;  ///< Like those of the conversion.
+  Parameter<double> scale_efficiency;  ///< Like `hbm_efficiency`; the next is like `cached_cost`.
   Parameter<double> scale_cached_cost;
   FitScope fit{};
 };

@@ -42,8 +42,8 @@ struct PeerParameters {
 /// Parameters of a collective whose steps go around a ring or to every peer in turn, with one protocol;
 /// model/cost/communication.h gives the formula.
 struct ProtocolParameters {
-  Parameter<Duration> base_latency;         ///< Once per call; without host issue.
-  Parameter<Duration> step_latency;         ///< Once per step.
+  Parameter<Duration> base_latency;         ///< Time per call, without host issue.
+  Parameter<Duration> step_latency;         ///< Time per step.
   Parameter<BytesPerSecond> rate;           ///< Wire bytes per second that a rank sends, for very large sizes.
   Parameter<BytesPerSecond> own_copy_rate;  ///< Bytes per second of a rank's own share, copied from input to output.
   /// Filling the pipeline costs at most the time of this many wire bytes; at this message size it costs half of that.
@@ -52,8 +52,8 @@ struct ProtocolParameters {
 
 /// Parameters of a ring with one protocol.
 struct RingParameters : ProtocolParameters {
-  /// Added for each step in which a rank stores a finished block and passes it on, which a reduce-scatter does not do.
-  /// Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
+  /// Time added for each step in which a rank stores a finished block and passes it on, which a reduce-scatter does not
+  /// do. Without it, a step of an all-gather takes as long as a step of a reduce-scatter.
   std::optional<Parameter<Duration>> forward_latency = std::nullopt;
   /// Bytes per second of a rank's own share in a reduce-scatter or all-reduce, which adds it to what arrives. Without
   /// it, the addition takes as long as the copy of an all-gather.
@@ -62,7 +62,7 @@ struct RingParameters : ProtocolParameters {
   /// of it, use fewer channels with as many bytes each, so they take as long as a share of `fill_size`. Without it, all
   /// channels are used for every size.
   std::optional<Parameter<Bytes>> fill_size = std::nullopt;
-  /// Added when all channels are used, relative to a single one. Has an effect only with `fill_size`.
+  /// Time added when all channels are used, relative to a single one. Has an effect only with `fill_size`.
   std::optional<Parameter<Duration>> channel_latency = std::nullopt;
 };
 
@@ -78,7 +78,7 @@ struct SwitchParameters {
 /// Parameters of a tree of nodes with one protocol.
 struct TreeProtocol {
   Parameter<Duration> base_latency;
-  Parameter<Duration> level_latency;  ///< Once per doubling of the nodes.
+  Parameter<Duration> level_latency;  ///< Time per doubling of the number of nodes.
   Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor per second.
   /// Rate of a tree of two nodes, in which no node forwards data; without it, `rate` applies.
   std::optional<Parameter<BytesPerSecond>> two_nodes_rate = std::nullopt;
@@ -91,7 +91,7 @@ inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int 
 
 /// Parameters of an all-reduce over a tree of nodes; the base class has the parameters of NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<Bytes> ramp_size_per_rank;  ///< See SwitchParameters; divided by the ranks of a node.
+  Parameter<Bytes> ramp_size_per_rank;  ///< Like that of SwitchParameters, but divided by the ranks of a node.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };
@@ -120,8 +120,8 @@ constexpr std::string_view name_of(AllReduceKernel kernel) {
 /// of the other ranks. model/cost/communication.h gives the formula.
 struct CustomAllReduce {
   Parameter<Bytes> up_to;                ///< Largest tensor; NCCL sums larger ones.
-  Parameter<Duration> one_shot_latency;  ///< Once per call, with its barriers.
-  Parameter<Duration> one_shot_step;     ///< For each rank that is read.
+  Parameter<Duration> one_shot_latency;  ///< Time per call, with its barriers.
+  Parameter<Duration> one_shot_step;     ///< Time for each rank that is read.
   Parameter<BytesPerSecond> one_shot_rate;
   Parameter<Duration> two_shot_latency;
   Parameter<Duration> two_shot_step;
@@ -158,8 +158,8 @@ inline const CustomAllReduce* kernels_of(const CustomAllReduces& kernels, AllRed
 struct NcclKernels {
   NcclTuning tuning;
   RingParameters ll;
-  std::optional<RingParameters> ll128;   ///< Over NVLink, and across nodes if `tuning.ll128_across`.
-  std::optional<SwitchParameters> nvls;  ///< On a switch that sums.
+  std::optional<RingParameters> ll128;   ///< Present over NVLink, and across nodes if `tuning.ll128_across`.
+  std::optional<SwitchParameters> nvls;  ///< Present on a switch that sums.
 };
 
 /// Parameters of collectives. The base class is a ring with one protocol: NCCL's Simple if `nccl` has other protocols.
@@ -169,7 +169,7 @@ struct CollectiveParameters : RingParameters {
   // Shared pointers, because a machine is copied for every point and these parts never change. Null: the ring above.
   std::shared_ptr<const NcclKernels> nccl = nullptr;
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
-  std::shared_ptr<const TreeParameters> tree = nullptr;  ///< For a network.
+  std::shared_ptr<const TreeParameters> tree = nullptr;  ///< Only in a network.
   std::shared_ptr<const CustomAllReduces> custom_all_reduce = nullptr;
   /// Framework whose kernels an all-reduce inside a node may use besides NCCL's; `custom_all_reduce` has their
   /// parameters.

@@ -17,8 +17,8 @@ constexpr bool is_rate_factor(double factor) { return factor >= 1.0 / max_rate_f
 
 /// Factors on rates; above 0.
 struct LinkRates {
-  double node = 1.0;     ///< For links inside a node, for every pair and group.
-  double network = 1.0;  ///< For links between nodes.
+  double node = 1.0;     ///< Factor for links inside a node, for every pair and group.
+  double network = 1.0;  ///< Factor for links between nodes.
 };
 
 /// Returns the machine with these links. Scales the nominal, peer, aggregate and collective rates, NCCL's own

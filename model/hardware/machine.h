@@ -28,7 +28,7 @@ struct Machine {
   std::string name;
   /// Names in tables of measurements: "H100-SXM5-80GB". The names of a cluster do not include those of its nodes.
   std::vector<std::string> known_as;
-  std::string node_name;  ///< For a cluster: the hardware of its nodes, by name or by path.
+  std::string node_name;  ///< Hardware of a cluster's nodes, by name or by path.
   std::string executor;   ///< Executor of commfuse-validate that runs on this machine: "cpu"; empty if there is none.
   Accelerator accelerator;
   Link link;  ///< Link inside a node. `peer` describes the nearest pair.

@@ -57,7 +57,7 @@ struct NcclTuning {
 /// NCCL's estimate of one kernel.
 struct NcclEstimate {
   Duration base_latency{};
-  Duration step_latency{};  ///< Once per step of the ring; 0 for the switch.
+  Duration step_latency{};  ///< Time per step of the ring; 0 for the switch.
   /// Wire bytes per second that a rank sends; for the switch, bytes of the tensor per second, times ranks / (ranks -
   /// 1).
   BytesPerSecond rate;

@@ -10,8 +10,8 @@
 
 namespace commfuse {
 
-/// From weakest to strongest: assumed; a data sheet or a paper; a fit to a public table; this project's own
-/// measurement.
+/// Origin of a number, from weakest to strongest: assumed; a data sheet or a paper; a fit to a public table; this
+/// project's own measurement.
 enum class Provenance : std::uint8_t { prior, published, fitted, measured };
 
 inline constexpr std::array all_provenances{Provenance::prior, Provenance::published, Provenance::fitted,

@@ -76,12 +76,12 @@ struct TopologyPlan {
   HostLink host_link;              ///< One for each GPU.
   std::optional<NodeWires> wires;  ///< If present, they describe the node, whatever its kind.
   int gpus_per_node = 1;
-  BytesPerSecond gpu_rate;  ///< In one direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.
+  BytesPerSecond gpu_rate;  ///< Rate in one direction: to the crossbar, to a peer of a mesh or ring, or to a bridge.
   Duration hop_latency{};   ///< Latency of every wire inside a node.
   // For a PCIe tree:
   int gpus_per_bridge = 1;
   int bridges_per_root = 1;
-  Parameter<BytesPerSecond> bridge_rate;  ///< From a bridge to its root.
+  Parameter<BytesPerSecond> bridge_rate;  ///< Rate from a bridge to its root.
   /// Rate between two roots; without it, they are not joined.
   std::optional<Parameter<BytesPerSecond>> root_rate;
   // For several nodes:
@@ -100,8 +100,8 @@ struct TopologyPlan {
 Topology build_topology(const TopologyPlan& plan);
 
 struct Route {
-  std::vector<int> vertices;  ///< From GPU to GPU, both ends included.
-  std::vector<int> links;     ///< Per hop: 2 x edge if it crosses the edge from a to b, 2 x edge + 1 from b to a.
+  std::vector<int> vertices;  ///< Vertices from GPU to GPU, both ends included.
+  std::vector<int> links;     ///< For each hop, 2 x edge if it crosses the edge from a to b, 2 x edge + 1 from b to a.
   Duration latency{};         ///< Sum over the hops.
   BytesPerSecond rate;        ///< Rate of the slowest hop, one direction.
   bool crosses_nodes = false;
