@@ -41,7 +41,7 @@ struct StepDoubt {
   friend auto operator<=>(const StepDoubt&, const StepDoubt&) = default;
 };
 
-/// Source of a doubt: a parameter of the machine by its index in parameters_of, the residual of the fit for one shape,
+/// Subject of a doubt: a parameter of the machine by its index in parameters_of, the residual of the fit for one shape,
 /// or one of the structs above.
 using DoubtOf = std::variant<std::size_t, PricedShape, ImplementationDoubt, FrameworkDoubt, StepDoubt>;
 

@@ -15,7 +15,7 @@
 
 namespace commfuse {
 
-/// Conditions of a win. If the fastest result misses one of them against another result, the two tie.
+/// Conditions of a win. If the fastest result fails one of them against another result, both tie.
 struct VerdictRule {
   double difference = 0.02;   ///< Every other result must take longer by more than this share of the winner's time.
   double probability = 0.80;  ///< Least probability that the winner is faster than each of the other results.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of P2P exchanges and of collectives, the algorithm that sets each time, and the parameters that it depends on.
-// The times contain no host issue cost: the host lane pays that.
+// Times of P2P exchanges and of collectives, the algorithm that sets each time, and the parameters on which each time
+// depends. The times exclude the host's time to issue a call, which the host lane spends.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,9 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond limit)
 // of few ranks slower, and the ramp: the time to fill the pipeline grows with the chunks, up to the largest chunk.
 //
 // If a ring has a fill size, a share between a `ctas`-th of it and the whole is priced as the fill size: in that range
-// NCCL uses more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. There
-// `channels` grows from 1 to `ctas`; each additional channel must be started and waited for. With LL, larger shares are
-// priced as they are. With other protocols the transition is smooth: (share^4 + fill size^4)^(1/4) counts.
+// NCCL uses more channels for more bytes (src/enqueue.cc, thread thresholds), and the time hardly changes. In this
+// range `channels` grows from 1 to `ctas`; each additional channel must be started and waited for. With LL, larger
+// shares are priced as they are. With other protocols the transition is smooth: (share^4 + fill size^4)^(1/4) counts.
 //
 // If a link has parameters of NCCL's kernels, NCCL's own estimates choose the kernel (model/hardware/nccl_tuning.h) and
 // its parameters price it. The times in the switch (NVLS), and across nodes by a tree, are
@@ -126,7 +126,7 @@ Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes to
 std::string algorithm_in_words(const CollectiveParameters& parameters, CollectiveKind kind, int ranks, Bytes total,
                                int nodes = 1);
 
-/// Marks in `marked` the provenances of the parameters of every kernel that some message size would use. `spreads` has
+/// Marks in `marked` the provenances of the parameters of all kernels that are used at some message size. `spreads` has
 /// the layouts over which an all-to-all across nodes is spread.
 void mark_collective(const CollectiveParameters& parameters, CollectiveKind kind, int ranks,
                      std::span<const Spread> spreads, int nodes, Provenances& marked);

@@ -33,7 +33,7 @@ struct ExpertLayerSize {
   std::int64_t active = 1;   ///< Experts per token, at most `experts`.
   std::int64_t experts = 1;  ///< Experts of the model.
   std::int64_t tp = 1;       ///< GPUs that share each expert.
-  std::int64_t ep = 1;       ///< Groups of GPUs that share the experts; divides `experts`.
+  std::int64_t ep = 1;       ///< Number of groups that share the experts; divides `experts`.
   bool gated = true;         ///< The first GEMM has two weights.
   double exponent = 0.0;     ///< Exponent of the power law of the experts' loads; 0: balanced.
   DType dtype = DType::bf16;

@@ -14,19 +14,20 @@
 
 namespace commfuse {
 
-/// Ranks of one collective while all groups of the same layout run it simultaneously. Points into its machine, which
-/// must outlive it.
+/// Ranks of one collective, while all groups of the same layout run the same collective. Points into the machine, which
+/// must outlive the group.
 struct Group {
   const CollectiveParameters* wires = nullptr;  ///< Parameters inside a node, or across nodes.
   int ranks = 1;
   int nodes = 1;
   std::vector<Spread> spreads;  ///< One entry per distinct number of its GPUs on a node; empty for one node.
-  double stretch = 1.0;         ///< Factor on its price, for the wait for the slowest member.
+  double stretch = 1.0;         ///< Factor on the price, for the wait for the slowest member.
   /// Least seconds per byte of the total at nominal rates, through a member's port or the NICs of one of its nodes:
   /// `least_once` for collectives in which every byte crosses once, `least_to_all` for an all-to-all.
   double least_once = 0.0;
   double least_to_all = 0.0;
-  /// Owns the parameters to which `wires` and `inside` point if the group gets only a part of the machine's rates.
+  /// Owns the parameters to which `wires` and Spread::inside point if the group gets only a part of the machine's
+  /// rates.
   std::vector<std::shared_ptr<const CollectiveParameters>> parts;
 
   [[nodiscard]] Duration all_gather(Bytes total) const;

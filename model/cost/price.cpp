@@ -523,8 +523,8 @@ std::int64_t launched_ops(const Program& program) {
 
 namespace {
 
-/// Returns the SMs that an exchange holds: on several nodes, those of a link inside a node or of the network, whichever
-/// are more, because some ranks exchange inside their node and others across nodes.
+/// Returns the number of SMs that an exchange holds: on several nodes, that of a link inside a node or of the network,
+/// whichever is larger, because some ranks exchange inside their node and others across nodes.
 int ctas_of_exchange(const Program& program, const Machine& machine) {
   const int inside = machine.link.peer.ctas.value;
   return machine.network && crosses_nodes(program, machine) ? std::max(inside, machine.network->peer.ctas.value)

@@ -12,8 +12,8 @@
 
 namespace commfuse {
 
-/// The parts of a layer that `recompute: selective` runs again. Unless a framework says otherwise, this is the
-/// attention core (Korthikanti et al. 2022, section 5; Megatron-LM, --recompute-modules core_attn).
+/// The parts of a layer that `recompute: selective` runs again. Unless a framework states other parts, only the
+/// attention core runs again (Korthikanti et al. 2022, section 5; Megatron-LM, --recompute-modules core_attn).
 ///
 /// With every second GEMM, a backward pass starts from the layer's input, the outputs of the other GEMMs, and the
 /// outputs of the attention core and of sums over tensor ranks; routers and grouped GEMMs of experts run again, too
