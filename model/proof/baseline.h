@@ -22,8 +22,9 @@ using Place = std::size_t;
 
 class Baseline {
  public:
-  /// Keeps references to all arguments except `events`, which contains the events of all ranks. Requires a program that
-  /// passed check_program(). Memory: two values per op, rank and block of its operands.
+  /// Keeps references to all arguments except `events`; they must outlive this object. Requires `program` to have
+  /// passed check_program(), and `events` to be the events of all ranks. Needs memory for two values per op, rank and
+  /// block of the op's operands.
   Baseline(const Program& program, const CellMap& cells, std::vector<Event> events, Sums& sums);
 
   [[nodiscard]] const Program& program() const { return program_; }
@@ -31,7 +32,7 @@ class Baseline {
   [[nodiscard]] Sums& sums() const { return sums_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
-  /// Returns the first event in which an op takes part.
+  /// Returns the first event in which an op takes part; the number of events if there is none.
   [[nodiscard]] std::size_t first_event(OpId op) const { return first_event_[position(op)]; }
 
   /// Return the places that an op reads on a rank (including places to which it adds), and the places that it writes.
@@ -40,7 +41,7 @@ class Baseline {
     return part({node(rank, op), Half::written});
   }
 
-  /// Initial values that affect the result, and the places whose final values are checked.
+  /// Initial values, and the places whose final values are checked.
   [[nodiscard]] const std::vector<std::pair<Place, CellValue>>& initial() const { return initial_; }
   [[nodiscard]] const std::vector<Place>& final() const { return final_; }
 
@@ -92,9 +93,9 @@ struct Change {
   const std::vector<Event>* events = nullptr;
 };
 
-/// Adds one finding if check_contents() has any finding for the changed program. Requires a program without other
-/// findings in which, on every rank, all ops except the changed one access the same blocks in the same order as in the
-/// original.
+/// Adds one finding if check_contents() has any finding for the changed program. Requires `change.program` to have no
+/// other findings. On every rank, all its ops except the changed one must access the same blocks in the same order as
+/// in the original.
 void check_change(Baseline& before, const Change& change, Findings& findings);
 
 }  // namespace commfuse

@@ -329,7 +329,7 @@ class Bounds {
     std::size_t outputs = 1;
     Extents output;
   };
-  /// Returns nullopt if no operands can fit the shape.
+  /// Returns the operands that the shape requires; nullopt if no operands can fit the shape.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const Extents a = gemm->transpose_a ? Extents{gemm->k, gemm->m} : Extents{gemm->m, gemm->k};

@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// Number of blocks that a check can hold in memory.
+/// Largest number of blocks that a check can hold in memory.
 inline constexpr std::int64_t max_cells = std::int64_t{1} << 27U;
 
 /// Checks that ids and pools, shapes and operands fit each other, that ops wait only for earlier ops, and that on every
@@ -18,7 +18,7 @@ inline constexpr std::int64_t max_cells = std::int64_t{1} << 27U;
 /// ranks is within the limits of effort.h.
 void check_bounds(const Program& program, Findings& findings);
 
-/// Runs the part of check_bounds() that concerns the regions and positions of one op. Requires that the op passed
+/// Runs the part of check_bounds() that concerns the regions and positions of one op. Requires `program` to have passed
 /// check_references().
 void check_places(const Program& program, OpId op, Findings& findings);
 
@@ -26,7 +26,7 @@ void check_places(const Program& program, OpId op, Findings& findings);
 /// to prove.
 void check_references(const Program& program, Ranks ranks, Findings& findings);
 
-/// Returns true if all ranks together are small enough for check_bounds(). Requires a program that passed
+/// Returns true if all ranks together are small enough for check_bounds(). Requires `program` to have passed
 /// check_references().
 bool all_ranks_fit(const Program& program);
 

@@ -17,7 +17,7 @@ CellMap::CellMap(const Program& program) : program_(program) {
 RankCells::RankCells(const Program& program, const CellMap& cells, const Coordinates& coordinates) {
   blocks_.reserve(program.regions.size());
   for (const Region& region : program.regions) {
-    const bool has_buffer = position(region.buffer) < program.buffers.size();  // a region may be unused by operands
+    const bool has_buffer = position(region.buffer) < program.buffers.size();  // false only for unused regions
     blocks_.push_back(has_buffer ? cells.block_of(region, coordinates) : CellBlock{});
   }
 }

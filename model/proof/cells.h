@@ -33,7 +33,7 @@ struct CellBlock {
 
 class CellMap {
  public:
-  /// Keeps a reference to the program.
+  /// `program` must outlive the map.
   explicit CellMap(const Program& program);
 
   /// Returns the number of cells of one rank.

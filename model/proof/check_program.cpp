@@ -51,8 +51,8 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
   }
 }
 
-/// Checks everything from deadlock to contents. `first` is null for all ranks, or has the cells of rank 0, which then
-/// represents all ranks.
+/// Checks for deadlocks and hazards, and returns the events. `first` is null for all ranks, or has the cells of rank 0,
+/// which then represents all ranks.
 std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells,
                                const RankCells* first, Findings& findings) {
   const Ranks ranks = first == nullptr ? Ranks::all : Ranks::first;

@@ -34,7 +34,7 @@ struct Computed {
   }
 };
 
-/// Returns nothing for other shapes.
+/// Returns the blocks that a GEMM or an attention of this shape computes; nullopt for other shapes.
 std::optional<Computed> computed_by(const Shape& shape) {
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
     return Computed{.dimensions = {gemm->m.dimension, gemm->n.dimension, gemm->k.dimension},

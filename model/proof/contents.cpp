@@ -292,7 +292,7 @@ class Contents {
     }
   }
 
-  /// Returns the cell of rank 0 that is the whole operand, if rank 0 represents all ranks and no trace is requested.
+  /// Returns the cell of rank 0 that is the whole operand, if rank 0 represents all ranks; otherwise -1.
   [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {

@@ -13,7 +13,7 @@
 
 namespace commfuse {
 
-/// Inputs and outputs of one op on one rank.
+/// Inputs and output of one op on one rank.
 struct OpValues {
   std::vector<CellValues> inputs;  // by operand; for an accumulating GEMM also the values to which it adds
   CellValues output;
@@ -35,8 +35,8 @@ struct Trace {
 /// Runs the events twice, the second time on the memory that the first run left (unless it is clear that nothing would
 /// change), and compares the memory at the end of each run with the final contents. GEMMs require complete factors of a
 /// GEMM of the operation; nonlinear functions require complete sums; adds require disjoint contributions, which they
-/// unite. A wrong value is reported once; its consequences are not. Requires a program without other findings: then
-/// every order of events leads to these values. `trace` may be null.
+/// unite. A wrong value is reported once; its consequences are not. Requires `program` to have no other findings: then
+/// every order of events leads to the same values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 

@@ -55,8 +55,8 @@ class Run {
     return std::move(events_);
   }
 
-  /// Returns the first op of a rank that has not ended. All ops before it have ended, so it is posted and waits for
-  /// other ranks.
+  /// Returns the first op of a rank that has not ended; nullopt if all have. All ops before this op have ended, so it
+  /// is posted and waits for other ranks.
   [[nodiscard]] std::optional<OpId> stuck(Rank rank) const {
     bool all_ended = true;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program without time, data or hardware, to determine whether every op ends, and an order in which events can
+// Runs a program without time, data or hardware, to find out whether every op ends, and one order in which events can
 // happen.
 #pragma once
 
@@ -35,7 +35,8 @@ struct Post {
 /// another, so if this order completes, every order does. A second iteration cannot deadlock either, because every rank
 /// completes its first.
 ///
-/// Adds one finding when ranks are stuck. Requires a program that passed check_bounds() and matches.
+/// Adds one finding when ranks are stuck. Requires `program` to have passed check_bounds(), and `matching` to have no
+/// problems.
 ///
 /// With Ranks::first all ranks advance together: rank 0 meets itself, as source and target, in place of its neighbours.
 /// `posts`, unless null, receives every op in the order of posting.

@@ -219,7 +219,7 @@ class Symmetry::Decision {
            tied(columns(result), columns(other));
   }
 
-  /// Checks that a cell and its label move together.
+  /// Checks that every initial and final cell moves together with its label.
   bool contents() {
     for (const auto* list : {&program_.initial, &program_.final}) {
       for (const Content& content : *list) {

@@ -75,7 +75,8 @@ class Effort {
     return collective != nullptr && ranks_ == Ranks::first ? of_members(*collective) : 0;
   }
 
-  /// Returns the number of blocks that members contribute: all blocks to an all-reduce, a part to other collectives.
+  /// Returns the effort for the blocks that members contribute: all blocks to an all-reduce, a part to other
+  /// collectives.
   [[nodiscard]] std::int64_t of_members(const CollectiveShape& shape) const {
     const std::int64_t members = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
     const std::int64_t given = times(shape.rows.blocks, shape.columns.blocks);

@@ -24,20 +24,21 @@ enum class AccessKind : std::uint8_t {
 /// on the order of ops, so only the cells that a change affects are examined.
 class HazardTable {
  public:
-  /// Keeps references to both. Requires a program that passed check_bounds().
+  /// Keeps references to both arguments, which must outlive the table. Requires `program` to have passed
+  /// check_bounds().
   HazardTable(const Program& program, const CellMap& cells);
 
-  /// Returns true if a program that differs only in what `op` reads and writes has a hazard. Requires that the original
-  /// has no hazard.
+  /// Returns true if `changed`, which differs from the original only in what `op` reads and writes, has a hazard.
+  /// Requires that the original has no hazard.
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
   /// Returns true if `changed`, whose ops make the same accesses under other waits, lanes or ids, has a hazard.
-  /// `new_ids` has an entry for each op of the original: its id in `changed`, or `omitted`. Empty means equal ids.
-  /// Requires that conflicting ops keep their order.
+  /// `new_ids` has an entry for each op of the original: its id in `changed`, or `omitted`. If it is empty, ids are
+  /// unchanged. Requires that conflicting ops keep their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> new_ids) const;
   static constexpr OpId omitted{-1};
 
-  /// Returns true if both ops access one cell of one rank, and at least one of them writes it.
+  /// Returns true if both ops access the same cell of the same rank, and at least one of them writes it.
   [[nodiscard]] bool conflict(OpId first, OpId second) const;
 
  private:

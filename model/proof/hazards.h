@@ -23,7 +23,7 @@ inline constexpr OpId existed_before{-2};
 /// An op reads and writes its operands from start to end. An op may read what it writes in these cases: a GEMM that
 /// accumulates (it reads its output); an elementwise op or an all-reduce whose input is exactly its output; an
 /// all-gather whose input is exactly its own part of its output, and a reduce-scatter whose output is exactly its own
-/// part of its input (in place). Requires a program that passed check_bounds().
+/// part of its input (in place). Requires `program` to have passed check_bounds().
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
 
 /// Returns true if an op, elementwise or collective, may write the cells `written` in place of the cells `read` of an

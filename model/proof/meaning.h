@@ -26,7 +26,8 @@ class Meaning {
     OpId op{};
   };
 
-  /// Keeps references to all arguments. `symmetry` may be null; with it, rank 0 represents all ranks.
+  /// Keeps references to all arguments, which must outlive this object. `symmetry` may be null; with it, rank 0
+  /// represents all ranks.
   Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, Findings& findings);
 
   /// Assigns all later findings to `iteration`.
@@ -36,7 +37,7 @@ class Meaning {
   /// Returns the sum of all contributions to a block of a tensor.
   [[nodiscard]] SumId complete(TensorId tensor) const { return complete_[position(tensor)]; }
   [[nodiscard]] std::string words(const CellValue& value) const { return in_words(program_, sums_, value); }
-  /// Returns true if rank 0 has different rows of the tensor than other ranks.
+  /// Returns true if the rows of the tensor on rank 0 differ from those on other ranks.
   [[nodiscard]] bool rows_move(TensorId tensor) const {
     return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
            !symmetry_->of(tensor).rows.rotation.still();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the verdict of check_program() on a mutant: a proved program with a single mutation. Checks only what the
-// mutation changes.
+// mutation changes, where this is enough.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,8 @@ namespace commfuse {
 /// these results unchanged, and only the rest is proved again.
 class MutantProof {
  public:
-  /// Keeps references. Requires a program that passed check_program(). Its values are stored in `sums`.
+  /// Keeps references to both arguments, which must outlive this object. Requires `original` to have passed
+  /// check_program(). Stores the values of `original` in `sums`.
   MutantProof(const Program& original, Sums& sums);
 
   /// Returns the kind of the first finding of check_program() in a mutant of the original; nullopt if it passes.
@@ -40,7 +41,7 @@ class MutantProof {
   Verdict removed(const Mutation& mutation);
   /// Judges a mutation that changes only waits, lanes or ids; `now` maps ids as in HazardTable.
   Verdict hazard_in(const Program& program, std::span<const OpId> now) const;
-  /// Returns the deadlock of a program; if there is none, stores its events in events_.
+  /// Stores the events of a program in events_, and returns FindingKind::deadlock if ranks are stuck.
   Verdict deadlock_in(const Program& program, const Matching& matching);
   Verdict contents_of(const Change& change);
 

@@ -375,7 +375,7 @@ class Pair {
  public:
   Pair(const Program& a, const Program& b, std::span<const OpId> now) : a_(a), b_(b), now_(now) {}
 
-  /// Returns true if all ops correspond: `same(shape, shape)` is true and purposes are equal.
+  /// Returns true if all ops correspond: `same(shape, shape)` is true, and kinds, purposes and predicates are equal.
   template <class Same>
   [[nodiscard]] bool same_ops(const Same& same) const {
     return a_.ops.size() == b_.ops.size() && each_op([&](OpId op) {
@@ -388,7 +388,7 @@ class Pair {
 
   /// Returns true if all ops correspond, with equal shapes and regions.
   [[nodiscard]] bool same_work() const { return same_ops(std::equal_to<>{}) && same_regions(); }
-  /// Requires the same work.
+  /// Requires same_work().
   [[nodiscard]] bool same_accesses() const { return same_ids() && same_lanes() && same_waits(); }
 
   [[nodiscard]] bool same_regions() const {
@@ -501,7 +501,8 @@ class Pair {
     });
   }
 
-  /// Returns, for an op that adds to its output, which of its traced inputs is that output.
+  /// Returns the index of the traced input that is also the output of an op; nullopt if the op does not add to its
+  /// output.
   [[nodiscard]] std::optional<std::size_t> growing_input(OpId op) const {
     const Shape& shape = a_.shapes[record(op).shape];
     const auto* gemm = std::get_if<GemmShape>(&shape);

@@ -57,29 +57,31 @@ std::vector<Mutation> mutations_of(const Program& program);
 
 /// Reasons why two programs are provably equivalent.
 enum class Equivalence : std::uint8_t {
-  same_accesses,  // equal ops in equal order, on equal lanes and regions on every rank, with equal waits
-  same_order,     // equal ops on equal regions with equal partners, and the same order between them on every rank,
+  same_accesses,  // identical ops in the same order, on the same lanes and regions on every rank, with the same waits
+  same_order,     // identical ops on the same regions with the same partners, in the same order on every rank,
                   // whatever the waits and lanes
   same_values,    // both pass check_program(), and op for op have equal symbolic inputs and outputs in both iterations:
                   // only the places of these values differ
-  same_sums,      // same_values, except that sums that grow in place add their parts in another order
+  same_sums,      // same_values, except that sums that grow in place add their parts in a different order
   same_outputs,  // both pass check_program(), and op for op have equal symbolic outputs in both iterations; an exchange
-                 // may have another shift, and an add may have another number of inputs, for example zeros
+                 // may have a different shift, and an add a different number of inputs, for example extra zeros
 };
 
 std::string_view name_of(Equivalence equivalence);
 
-/// Returns nullopt when no proof of equivalence is found. Requires programs with the same mesh, tensors and buffers.
-/// `now` has an entry for each op of `a`: its id in `b`. Empty means equal ids.
+/// Returns why `a` and `b` are equivalent; nullopt when no proof of equivalence is found. Requires `a` and `b` to have
+/// the same mesh, tensors and buffers. `now` has an entry for each op of `a`: its id in `b`. If `now` is empty, ids are
+/// unchanged.
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now = {});
 
 /// Compares one program with many others.
 class Equivalences {
  public:
-  /// Keeps references. `trace` has the values of `a`, made with `sums`. Requires that `a` passed check_program().
+  /// Keeps references to all arguments, which must outlive this object. `trace` has the values of `a`, made with
+  /// `sums`. Requires `a` to have passed check_program().
   Equivalences(const Program& a, const Trace& trace, Sums& sums);
 
-  /// Returns the result of equivalence_of(). Requires that `b` passed check_program().
+  /// Returns the result of equivalence_of(). Requires `b` to have passed check_program().
   [[nodiscard]] std::optional<Equivalence> with(const Program& b, std::span<const OpId> now) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fates of the mutants of a schedule, which test the proof. A mutant has exactly one mutation. It has survived if it
-// passes check_program() and is not provably equivalent to the original. No mutant may survive.
+// Fates of a schedule's mutants. Mutants test the proof: each has exactly one mutation, and has survived if it passes
+// check_program() and is not provably equivalent to the original. No mutant may survive.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct MutationReport {
   MutationReport& operator+=(MutationReport&& other);
 };
 
-/// Judges every mutant of one schedule. `list` returns true for the fates whose mutants are listed. Requires a program
-/// that passed check_program().
+/// Judges every mutant of one schedule. `list` returns true for the fates whose mutants are listed. Requires `program`
+/// to have passed check_program().
 MutationReport mutate(const Program& program, const std::function<bool(Fate)>& list);
 
 }  // namespace commfuse

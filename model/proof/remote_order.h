@@ -5,7 +5,7 @@
 //
 // Vector clocks (Fidge 1988, Mattern 1988): the clock of an op counts, for each lane of each rank, the ops that have
 // ended before it is posted. At its end, the clock of an op also includes the following clocks:
-//   rendezvous   the clock of each of its partners when it was posted
+//   rendezvous   the clock of each partner when the partner was posted
 //   push, pull   as receiver, the clock of the sender when it was posted; as sender, none
 //   collective   the clocks of its whole group when posted
 #pragma once
@@ -69,13 +69,13 @@ class RemoteOrder {
   const Matching& matching_;
   bool together_;
   std::size_t lanes_;
-  std::size_t width_;  // counts of a clock
+  std::size_t width_;  // number of counts in a clock
   std::vector<std::int32_t>
       ended_;  // by rank and op: number of ops of its lane that have ended in an iteration once the op has ended
   std::vector<std::int32_t> length_;  // by rank and lane: ops per iteration
   std::vector<OpId> last_;            // by rank and lane: the last posted op; OpId{-1} before the first
   std::vector<std::int32_t> clocks_;  // by iteration, rank and op
-  // By axis and shift: for every rank, the rank `shift` ahead.
+  // For each axis and shift: the rank `shift` ahead of every rank.
   std::map<std::pair<int, std::int32_t>, std::vector<Rank>> shifted_;
 };
 

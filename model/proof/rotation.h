@@ -56,9 +56,9 @@ struct Direction {
   std::int32_t blocks = 1;
   Rotation rotation;
 
-  /// Makes an axis of more than one rank move the blocks by `step`, which is not 0. Returns false if they already move
-  /// in another way, or if the steps do not make a rotation: whole periods must fill the blocks, and the digits of
-  /// different axes must not overlap.
+  /// Makes an axis move the blocks by `step`. Requires an axis of more than one rank, and a `step` other than 0.
+  /// Returns false if they already move in another way, or if the steps do not make a rotation: whole periods must fill
+  /// the blocks, and the digits of different axes must not overlap.
   [[nodiscard]] bool move(const Mesh& mesh, std::size_t axis, std::int64_t step);
 };
 

@@ -78,7 +78,7 @@ class Symmetry {
 
 /// Returns nullopt if the program is not rotation-symmetric or the proof fails: an op with a predicate; an index whose
 /// scale or constant does not fit its buffer; operands that move out of step. Keeps a reference to the program.
-/// O(regions). Requires a program whose tables and ops passed check_bounds() and which matches.
+/// Takes O(regions) time. Requires `program` to have passed check_references(), and `matching` to have no problems.
 std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching);
 
 }  // namespace commfuse

@@ -13,14 +13,14 @@
 
 namespace commfuse {
 
-/// Dtype of gradients, whatever the dtype of their tensors.
+/// Dtype of the gradients of weights, whatever the dtype of the weights.
 inline constexpr DType gradient_dtype = DType::fp32;
 
 /// Returns the dtype of sums over ranks, and of the residual stream to which they are added: NCCL, DeepGEMM and
 /// PyTorch's async TP exchange the partial sums of fp8 GEMMs in 16 bits.
 constexpr DType dtype_of_sums(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
 
-/// Assembly of a program. Every kind of site has its own file: assembly_*.cpp.
+/// Assembles a program. The kinds of sites are in assembly_*.cpp.
 class Assembly {
  public:
   Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
@@ -52,8 +52,8 @@ class Assembly {
   void add_weight_ag_gemm(const OperationStage& stage);
   void add_gradient_rs(const OperationStage& stage, bool last);
 
-  /// Sets the input of the first stage, to which residuals add as well. Its buffer holds the part of the all-token
-  /// tensor that begins at this row and column.
+  /// Makes `value` the input of the first stage and the start of the residual stream. The buffer of `value` holds the
+  /// part of the all-token tensor that begins at `row` and `column`.
   void begin_with(const Value& value, Index row, Index column);
   /// A tensor that exists from the start, and the part of it in this rank's buffer of the same name.
   struct Given {
@@ -64,11 +64,11 @@ class Assembly {
     Index row, column;               // start of the part in the tensor
   };
   Value given(const Given& given);
-  /// Extents of the sums that a rank ends with.
+  /// Extents of the sums that a rank holds at the end.
   struct HeldSums {
     Extent rows, columns;
   };
-  /// Adds a GEMM whose weight is cut by rows, and whose sums the generator brings into a buffer of these extents.
+  /// Adds a GEMM whose weight is cut by rows. `generator` brings the sums into a buffer with the extents of `held`.
   void add_row_parallel(const OperationStage& stage, Generator generator, const HeldSums& held, BufferRole role);
   /// Returns x^T dy in a new buffer.
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
@@ -112,7 +112,7 @@ class Assembly {
   TokenOrder order_;
   Extent tokens_;
   Value made_;    // output of the previous stage
-  Value stream_;  // tensor to which residuals add
+  Value stream_;  // residual stream
   /// Data parallelism: a layer whose backward pass is still to come.
   struct Layer {
     Value input, weight;

@@ -9,8 +9,9 @@
 //
 // With the times e of a slice's core, c of its GEMM, p of a transfer and s of the sum, the makespan is
 // e + c + (N-1) max(e + c, p) + s if all cores cost the same.
-// Under a causal mask slice j of N has (2j+1)/N^2 of the work. In order of the sequence, ranks compute different slices
-// in one step, so the length of a step differs between ranks; in zig-zag (TokenOrder) all slices cost the same.
+// Under a causal mask slice j of N has (2j+1)/N^2 of the work. With shards in the order of the sequence, ranks compute
+// different slices in one step, so the length of a step differs between ranks; in zig-zag (TokenOrder) all slices cost
+// the same.
 #include <utility>
 
 #include "model/check.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs under data parallelism with weights spread over the ranks (ZeRO, Rajbhandari et al. 2020, section 5; FSDP, Zhao
-// et al. 2023). Weights are gathered before the GEMM; their gradients, which sum over the tokens of all ranks, are
-// scattered after it. Between forward and backward a rank keeps the gathered weights and the inputs of its layers.
+// et al. 2023). Weights are gathered before their GEMM. Their gradients, which sum over the tokens of all ranks, are
+// scattered after the GEMM that computes them. Between forward and backward a rank keeps the gathered weights and the
+// inputs of its layers.
 #include "model/check.h"
 #include "model/strategies/assembly.h"
 #include "model/strategies/weight_shards.h"

@@ -14,7 +14,7 @@ namespace commfuse::fused {
 
 /// One lane per peer, when the number of ranks is unknown; larger than any schedule needs.
 inline constexpr std::int32_t all_lanes = 1024;
-/// Lanes have numbers up to 255 in the schedule text.
+/// Largest number of lanes: the schedule text numbers them from 0 to 255.
 inline constexpr std::int32_t max_lanes = 256;
 
 inline constexpr OptionSet uses{Option::sub_slices, Option::form,       Option::add_lane, Option::sum,
@@ -32,12 +32,13 @@ std::int32_t cuts(const StrategyOptions& options);
 OptionSet relevant(SiteKind kind, const StrategyOptions& options);
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed);
 std::vector<StrategyOptions> proved(const StrategyOptions& base);
-/// Returns, for example, "ring both ways, halves, m=2, 4 lanes, add on aux".
+/// Returns the schedule in words, for example "ring both ways, halves, m=2, 4 lanes, add on aux".
 std::string describe(const StrategyOptions& options);
-/// Returns why nested rings are refused on `ranks` ranks: their inner ring does not divide them. Empty if not refused.
+/// Returns why the options are refused on `ranks` ranks: an inner ring does not divide the ranks. Returns an empty
+/// string for options that are not refused.
 std::string refusal(const StrategyOptions& options, std::int32_t ranks);
-/// Limits lanes to the transfers of one step (ring) or to one per peer (direct), and groups to ranks - 1; an inner ring
-/// of all ranks becomes a flat ring.
+/// Limits lanes to max_lanes and to the transfers of one step (ring) or to one per peer (direct), and groups to ranks -
+/// 1. An inner ring of all ranks becomes a flat ring.
 StrategyOptions capped(StrategyOptions options, std::int32_t ranks);
 
 }  // namespace commfuse::fused

@@ -26,11 +26,12 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
-/// Fills the empty `pieces` with the rows that step 1, 2, ... multiplies, and leaves `pieces` empty after the last
-/// step.
+/// Fills the empty `pieces` with the rows that step `step` multiplies, and leaves `pieces` empty after the last step.
+/// Steps are requested in order, from step 1 on.
 using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
-/// Adds the GEMMs: N of them, or fewer in groups. With groups of more than one shard, pieces are whole shards.
+/// Adds the GEMMs: one of the rank's own shard, then one per piece, or fewer in groups. With groups of more than one
+/// shard, pieces must be whole shards.
 Done multiply_arrivals(const Stage& stage, std::int32_t group, const Bring& bring);
 
 }  // namespace commfuse

@@ -5,7 +5,7 @@
 //   compute  shard r    shard r-1  shard r-2  shard r-3
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
-// A transfer depends on the progress of its sender and its receiver only. On N ranks, with the times c of a GEMM and p
+// A transfer depends only on the progress of its sender and its receiver. On N ranks, with the times c of a GEMM and p
 // of a transfer, the makespan is c + (N-1) max(c, p), as in the ring form.
 //
 // A mesh has wires for several lanes. On L lanes, L shards start together; with 2 lanes:

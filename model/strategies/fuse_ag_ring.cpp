@@ -32,7 +32,7 @@ Region further(Region region, const Stage& stage, std::int32_t steps) {
 
 /// State of one chain.
 struct Chain {
-  // The chain's last exchange; the next one forwards what it received, and their lane keeps them in order.
+  // The chain's last exchange; the next exchange forwards what this one received, and their lane keeps both in order.
   ExchangeSpec exchange;
   Region own_rows;  // output rows of the rank's own block
 };

@@ -38,7 +38,8 @@ std::vector<Operand> places_of(const Stage& stage, bool together) {
   return places;
 }
 
-/// Returns all of dy, after copying the rank's own shard next to the other shards.
+/// Returns the buffer with all of dy. Adds the copy of the rank's own shard next to the other shards, and appends this
+/// op to `waits`.
 BufferId whole_of(const Stage& stage, const std::vector<Operand>& places, std::vector<OpId>& waits) {
   if (stage.ranks == 1) {
     return stage.input;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FuseRS over the shards of a weight's gradient: dw = dy^T x sums over the tokens of all ranks. Every rank computes its
-// part of one shard after another, its own shard last, and sends each part while it computes the next one. dx follows
-// and hides the rest; if dx is not long enough, the next layer hides it too. p[j] is the rank's part of shard j of dw,
-// m[j] a running sum:
+// part of one shard after another, its own shard last, and sends each part while it computes the next one. The GEMM of
+// dx follows and hides the remaining transfers; if it is too short, the next layer helps to hide them. p[j] is the
+// rank's part of shard j of dw, m[j] a running sum:
 //
 //            step 0     step 1     step 2     step 3                          (4 ranks, seen from rank r)
 //   compute  p[r-1]     p[r-2]     p[r-3]     p[r]       dx ....       (ring; direct: p[r+1], p[r+2], p[r+3], p[r])

@@ -153,7 +153,7 @@ class RingSum {
     for (std::size_t i = first; i < end; ++i) {
       stack(input, rows(stage_.input, partials_[i]));
       stack(results, partials_[i].first() ? sums(partials_[i].track(), partials_[i].distance) : Operand{slot(i)});
-      // An add on a lane of its own may still be reading the slot that it used last.
+      // An earlier add, if it has its own lane, may still be reading this slot.
       if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != no_op) {
         waits = {added_[i - slots_]};
       }

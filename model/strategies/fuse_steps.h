@@ -22,17 +22,18 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
 OpId copy_own_shard(const Stage& stage, BufferId own_shard, BufferId all_shards, const std::vector<OpId>& waits);
 
 /// A reduce-scatter in ranks-1 exchanges. In every step the caller computes the partial product of one shard, the
-/// rank's own shard last. The ring form adds it to the sum that arrives from the previous rank and sends the sum to the
-/// next rank; the direct form sends it to the owner of the shard, which adds up all partial products at the end.
+/// rank's own shard last. The ring form adds the product to the sum that arrives from the previous rank and sends the
+/// sum to the next rank; the direct form sends the product to the owner of the shard, which adds up all partial
+/// products at the end.
 class ScatterSteps {
  public:
   /// Number of slots for partial products that wait to be sent or added. With two, a third partial product must wait
   /// until a slot is free.
   enum class Slots : std::uint8_t { two, all };
-  /// `output` receives the rank's own shard; transferred data have its dtype.
+  /// `output` receives the rank's own shard; transferred data have the dtype of `output`.
   ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Slots slots);
 
-  /// Returns the shard whose partial product is computed in a step, in shards.
+  /// Returns the index of the shard whose partial product is computed in a step.
   [[nodiscard]] Index shard(std::int32_t step) const;
   /// Returns the buffer rows for that partial product.
   [[nodiscard]] Region place(std::int32_t step) const;
@@ -40,7 +41,7 @@ class ScatterSteps {
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Accepts the partial product of a step: adds and sends as far as possible. Steps must be taken in order.
   void take(std::int32_t step, OpId gemm);
-  /// Appends the last add, which the direct form runs on `sum_lane`. Requires that all steps were taken.
+  /// Appends the last add, which the direct form runs on `sum_lane`. Requires a previous take() of every step.
   Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:

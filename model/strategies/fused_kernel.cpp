@@ -18,7 +18,7 @@
 // With the times C of the kernel and T of the transfers of N-1 shards together, the makespan of ag_gemm and gemm_rs is
 // max(C, T + C/(N m)), and C for one rank. In a gemm_ar, block 0 of all shards comes first, then block 1 and so on, so
 // that the complete sums of one block move under the next one; those of the last block stay exposed after the GEMM.
-// There m matters most.
+// A gemm_ar therefore depends most on m.
 #include <fmt/format.h>
 
 #include "model/strategies/partials_to_owners.h"
@@ -118,7 +118,8 @@ class FusedAllReduce {
     return builder_.column_of(stage_.output, stage_.shard(steps) + block);
   }
 
-  /// Computes this rank's part of a block for the rank `step` + 1 ahead, and sends it there; the own shard is last.
+  /// Computes this rank's part of a block for the rank `step` + 1 ahead, and sends it there. The own shard comes last
+  /// and is not sent.
   void multiply(std::int32_t step, std::int32_t block) {
     const Region part = builder_.rows_of(partial_, step * stage_.cuts + block);
     computed_ = builder_.gemm({.a = {builder_.whole(stage_.input)},

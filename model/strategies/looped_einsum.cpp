@@ -66,7 +66,7 @@ OpId gather_loop(const Stage& stage, const StrategyOptions& options, std::vector
   return gemm;
 }
 
-/// Returns the rank's own shard for iteration 0, then two windows alternately.
+/// Returns the places of a gather: the rank's own shard for iteration 0, then two windows alternately.
 PlaceOf windows_of(const Stage& stage, BufferId own_shard) {
   const std::int32_t windows = std::min(stage.ranks - 1, 2);
   const BufferId window = windows > 0 ? stage.scratch("window", windows, own_shard) : own_shard;

@@ -8,14 +8,15 @@ namespace commfuse {
 
 class MlpBlock {
  public:
-  /// Adds the buffers between its ops. Keeps a reference to the stage.
+  /// Adds the buffers between the ops of the block. `stage` must outlive the block.
   explicit MlpBlock(const Stage& stage);
 
   /// Adds the first GEMM and the activation of `rows` block rows from `first`.
   OpId activate(std::int32_t first, std::int32_t rows, const std::vector<OpId>& waits) const;
-  /// Adds the second GEMM of the same rows, a contribution to their sum over the ranks. Requires a previous activate().
+  /// Adds the second GEMM of these rows: this rank's contribution to their sum over the ranks. Requires a previous
+  /// activate() of the same rows.
   OpId multiply(std::int32_t first, std::int32_t rows) const;
-  /// Returns the contributions of those rows.
+  /// Returns the place of this rank's contributions to these rows.
   [[nodiscard]] Region partial(std::int32_t first, std::int32_t rows) const;
   /// Adds two ops: the sum of `sum` and the stream's rows starting at `row`, and the norm of that sum, which goes to
   /// `normed`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that select one schedule of a strategy. Options that several strategies share are described here; an option
-// of a single strategy is described in the file of the strategy (Strategy::own_options). Settings, flags, result
-// columns and tests use one list of all options.
+// Options that select one schedule of a strategy. Shared options, which have a member of StrategyOptions, are described
+// here; other options of a single strategy are described in the file of the strategy (Strategy::own_options). Settings,
+// flags, result columns and tests use one list of all options.
 #pragma once
 
 #include <array>
@@ -30,16 +30,16 @@ enum class Sum : std::uint8_t { end, arrival };
 /// one: all shards move in one direction; halves: half of every shard in each direction; shards: whole shards, half of
 /// them in each direction.
 enum class Directions : std::uint8_t { one, halves, shards };
-/// Slices of the attention core: none; by query slice; by query slice with two mirrored slices per rank, which balances
-/// a causal mask.
+/// Cut of the attention core: none; by query slice; by query slice with two mirrored slices per rank, which balances a
+/// causal mask.
 enum class AttentionCut : std::uint8_t { whole, by_query, zigzag };
 /// Source of the gathered input in the backward pass of a column-parallel GEMM: gathered again, or saved.
 enum class Regather : std::uint8_t { again, saved };
 
-/// Largest total number of options that single strategies have.
+/// Largest number of options in the own_options of all strategies together.
 inline constexpr std::size_t max_own_options = 8;
 
-/// Fields that a strategy does not use keep their defaults.
+/// Values of all options. Options that a strategy does not use keep their defaults.
 struct StrategyOptions {
   std::int32_t slices = 4;      // k of data slicing
   std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
@@ -51,15 +51,15 @@ struct StrategyOptions {
   std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
   std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
-  /// Values of options that only one strategy has; 0 is the default.
+  /// Values of the options of Strategy::own_options; 0 is the default.
   std::array<std::int16_t, max_own_options> own_values{};
   Regather regather = Regather::again;
   DType dtype = DType::bf16;  // dtype of tensors and of the wire
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
-/// The options that several strategies share, in the order of shared_options. Options that only one strategy has are
-/// numbered starting at `first_own`, in the order of the strategies (own_option).
+/// The options of shared_options, in the same order. The options of Strategy::own_options are numbered starting at
+/// `first_own`, in the order of the strategies (own_option).
 enum class Option : std::uint8_t {
   slices,
   sub_slices,
@@ -101,8 +101,7 @@ struct WordOption {
 };
 using CountOption = std::int32_t StrategyOptions::*;
 
-/// Values of an option that only one strategy has: a count with its default, or words of which the first is the
-/// default.
+/// Values of an option of Strategy::own_options: a count with its default, or words of which the first is the default.
 struct OwnCount {
   std::int16_t preset;
 };
@@ -264,12 +263,12 @@ constexpr std::array<Function, max_options> by_option(auto make) {
   }
   (std::make_index_sequence<max_options>{});
 }
-/// Returns the option of an entry of some Strategy::own_options.
+/// Returns the option that `entry` describes. Requires `entry` to be an element of some Strategy::own_options.
 Option own_option(const DescribedOption& entry);
 /// Returns the name of the column of results, "slices".
 std::string_view name_of(Option option);
 std::optional<Option> option_named(std::string_view name);
-/// Returns true for whole numbers, false for words.
+/// Returns true if the values of the option are whole numbers, false if they are words.
 bool is_count(Option option);
 /// Returns the words of an option that is not a count; the first is its default.
 std::vector<std::string_view> words_of(Option option);
@@ -301,7 +300,7 @@ std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candid
   return candidates_expanded;
 }
 
-/// Overload for an option that only one strategy has; its values are passed as text.
+/// Overload for an option of Strategy::own_options; its values are passed as text.
 std::vector<StrategyOptions> expanded(const std::vector<StrategyOptions>& candidates, OptionSet fixed, Option option,
                                       std::initializer_list<std::string_view> values);
 

@@ -23,13 +23,13 @@ struct Track {
   std::int32_t reach = 0;  // number of transfers from the first rank to the last
 };
 
-/// Returns the tracks on which the m parts of every shard go round a ring of N:
+/// Returns the tracks on which the m parts of every shard go round a ring of N ranks:
 ///
 ///   one      m tracks with one way each: every part moves to the next rank, N-1 times
 ///   halves   m tracks with two ways each: parts of the first half of every shard move to the next rank, parts of the
 ///            second half to the previous rank, N-1 times
-///   shards   2 m tracks: whole shards move in both directions; a rank receives floor(N/2) shards from previous ranks,
-///            the rest from next ranks
+///   shards   2 m tracks (m if N = 2): whole shards move in both directions; a rank receives floor(N/2) shards from
+///            previous ranks, the rest from next ranks
 std::vector<Track> tracks_of(const Stage& stage, Directions directions);
 /// Returns the number of ways in all tracks.
 std::int32_t chains_of(const std::vector<Track>& tracks);

@@ -52,8 +52,8 @@ Operation data_parallel_mlp() {
        layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
 }
 
-/// Requires dense layers with plain attention, because sites are GEMMs of such layers, and attention follows QKV
-/// without a gate. Single GEMMs of a bare mixture are possible too.
+/// Throws ConfigError unless the layers are dense with plain attention, because sites are GEMMs of such layers, and
+/// attention follows QKV without a gate. Also accepts single GEMMs of a bare mixture.
 void require_plain(Scope scope, const Transformer& model) {
   const bool is_bare_mixture = model.experts && model.experts->layer_ranks > 0;
   const std::string_view others =
@@ -83,7 +83,7 @@ void require_plain(Scope scope, const Transformer& model) {
   }
 }
 
-/// Requires that the ranks that share the experts divide the ranks of the site.
+/// Throws ConfigError unless the number of ranks that share the experts divides `ranks`.
 void require_expert_ranks(const Transformer& model, int ranks) {
   const std::int64_t sharing = model.experts->layer_ranks;
   if (ranks % sharing != 0) {

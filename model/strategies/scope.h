@@ -97,14 +97,14 @@ bool has_attention(Scope scope);
 /// ranks would need another exchange to share heads.
 KeyHeads key_heads_of(Scope scope);
 
-/// Returns the sizes of all dimensions that operations name, as each of `ranks` ranks holds them (with_copied_heads).
-/// Requires at least one token.
+/// Returns the sizes of all dimensions that operations name, over all ranks together and including the kv heads that
+/// `ranks` ranks copy (with_copied_heads). Requires `load` to have at least one token.
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, int ranks = 1);
 
 /// Returns the model FLOPs of the unfused operator on all ranks together: its GEMMs, and causal attention with half the
-/// FLOPs of full attention (4 x batch x seq^2 x heads x head_dim). Korthikanti et al. 2022 (appendix A) count the same,
-/// but without the mask. In the backward pass, the two GEMMs of a site have twice the FLOPs of its forward GEMM. Every
-/// token counts once for each of its experts.
+/// FLOPs of full attention (4 x batch x seq^2 x heads x head_dim), or fewer if queries see only some keys (mean_keys).
+/// Korthikanti et al. 2022 (appendix A) count the same, but without the mask. In the backward pass, the two GEMMs of a
+/// site have twice the FLOPs of its forward GEMM. Every token counts once for each of its experts.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 /// Throws ConfigError, whose message is one sentence with the remedy, unless the model has the plain layers that the

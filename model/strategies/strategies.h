@@ -104,9 +104,10 @@ const Strategy* find_strategy(std::string_view name);
 Generator generator_of(const Strategy& strategy, SiteKind kind);
 /// Returns true if the strategy has a generator for each of the kinds.
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
-/// Returns the options that make a difference at one of these sites.
+/// Returns the options that make a difference at any of these sites.
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// Returns the number of blocks into which one rank's shard is cut at these sites; one if slicing makes no difference.
+/// Returns the number of blocks into which one rank's shard is cut at these sites. Option::slices counts as 1 if it
+/// makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// Returns the parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, by query";
 /// empty if none does.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions that several strategies share.
+// Functions that several strategies use as members of Strategy.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ inline std::int32_t one_cut(const StrategyOptions&) { return 1; }
 inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 inline std::string nothing(const StrategyOptions&) { return {}; }
 
-/// The backward pass of a column-parallel GEMM needs its input gathered, whatever the strategy.
+/// Adds Option::regather to the other options of a column-parallel backward pass, which needs its input gathered,
+/// whatever the strategy.
 template <OptionSet (*other_options)(SiteKind, const StrategyOptions&)>
 OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
   OptionSet set = other_options(kind, options);

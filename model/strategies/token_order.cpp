@@ -7,7 +7,7 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the cut that begins at this row of a buffer.
+/// Returns the index of the cut that begins at this row of a buffer.
 Index halved(Index row) {
   check(row.constant % 2 == 0, "a cut of two blocks begins at an even row");
   row.constant /= 2;

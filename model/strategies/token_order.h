@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of a rank's shard. In order: shard 0 has the first tokens, shard 1 the next. Zig-zag: every cut is two blocks,
-// one from the front of the sequence and its mirror image from the back, so that under a causal mask all cuts see the
-// same number of keys. N = 4, one cut per shard:
+// Order of the tokens in shards. In order: shard 0 has the first tokens, shard 1 the next. Zig-zag: every cut is two
+// blocks, one from the front of the sequence and its mirror image from the back, so that under a causal mask all cuts
+// see the same number of keys. N = 4, one cut per shard:
 //
 //   in order   shard 0: block 0      zig-zag   shard 0: blocks 0 and 7
 //              shard 1: block 1                shard 1: blocks 1 and 6
@@ -32,7 +32,8 @@ struct TokenOrder {
   /// Returns the number of blocks per cut.
   [[nodiscard]] std::int32_t grain() const { return zigzag ? 2 : 1; }
   [[nodiscard]] std::int32_t blocks() const { return cuts * grain(); }
-  /// Returns rows of a buffer of all tokens as runs, top to bottom. In zig-zag they must be whole cuts.
+  /// Returns `rows` rows of a buffer of all tokens, from `row` on, as runs from top to bottom. In zig-zag, the rows
+  /// must be whole cuts.
   [[nodiscard]] std::vector<TokenRun> runs(const Index& row, std::int32_t rows) const;
   /// Returns all rows of a buffer of all tokens, in the order of the sequence.
   [[nodiscard]] Operand in_sequence(const ProgramBuilder& builder, BufferId all_tokens) const;

@@ -31,7 +31,7 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   const BufferId reduced = stage.scratch("reduced", halves, stage.added);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
-  // The previous block was split in the same way.
+  // True if the previous block was split in the same way.
   const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);
   Done done;
   for (std::int32_t half = 0; half < halves; ++half) {

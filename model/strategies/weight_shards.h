@@ -17,7 +17,7 @@ struct WeightShard {
 
 class WeightShards {
  public:
-  /// Requires a stage of data parallelism.
+  /// Requires `stage` to be a site under data parallelism. `stage` must outlive this object.
   explicit WeightShards(const Stage& stage);
 
   /// Returns the number of block rows of a shard.
@@ -28,9 +28,9 @@ class WeightShards {
   [[nodiscard]] Region shard(const WeightShard& shard) const;
   /// Returns slice i: the shards of all ranks.
   [[nodiscard]] Region slice(std::int32_t i) const;
-  /// Returns the columns that slice i computes in a buffer of own tokens.
+  /// Returns the columns of a buffer of own tokens that slice i computes.
   [[nodiscard]] Region columns_of_slice(BufferId tokens, std::int32_t i) const;
-  /// Returns the columns that a shard computes in a buffer of own tokens.
+  /// Returns the columns of a buffer of own tokens that the shard at row `place` of the weight computes.
   [[nodiscard]] Region columns_of_shard(BufferId tokens, const Index& place) const;
 
  private:

@@ -112,7 +112,7 @@ std::string in_message(std::string_view text) {
   return fmt::format("--axis {}", std::string_view(quoted).substr(1, quoted.size() - 2));
 }
 
-/// Requires an '=' in the text.
+/// Reads the list of values of the setting `key`; `where` is the origin of the axis.
 GridAxis parse_parts(std::string_view key, std::string_view values, const std::string& where) {
   const Field* const meant_field = field_meant(key);
   const Field& field = axis_field(meant_field == nullptr ? key : meant_field->key);

@@ -27,7 +27,7 @@ std::vector<std::string> axis_values(const Field& field, std::string_view text);
 const Field& axis_field(std::string_view key);
 
 /// Returns the values of the first step that an earlier step has too: "8K", or "8K, 4" of settings that vary together.
-/// Returns an empty text if all steps differ. Values may differ in spelling only: 8K is 8192.
+/// Returns an empty text if all steps differ. Values that differ only in spelling are equal: 8K is 8192.
 std::string repeated_step(const GridAxis& axis);
 
 /// Reads an --axis: `seq=1K..128K` or `ranks=2,4,8`. Throws a ConfigError that begins with "--axis TEXT: ".

@@ -26,7 +26,7 @@ class ConstraintError : public std::runtime_error {
 /// K, M and G, and one comparison (== != < <= > >=). Names are settings that are counts.
 class Constraint {
  public:
-  /// Throws ConstraintError; its message reads `sentence; remedy`.
+  /// Throws ConstraintError for a mistake in the text; the message reads `sentence; remedy`.
   explicit Constraint(std::string_view text);
 
   /// Returns whether the settings meet the constraint. Throws ConstraintError when a number overflows 64 bits, a

@@ -28,7 +28,8 @@ struct Grid {
   std::vector<GridConstraint> constraints;
 };
 
-/// Loads all models and machines that the grid names. Throws ConfigError with every mistake in every file.
+/// Loads all models, machines, jitters, faults and implementations that the grid names. Throws ConfigError with every
+/// mistake in every file.
 Library library_of(const Grid& grid);
 
 /// Returns true if all points of the grid are whole models, false if all are layers. Throws ConfigError for a mixture.

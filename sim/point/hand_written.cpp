@@ -37,7 +37,7 @@ bool is_of_model(std::string_view dimension) {
   return std::find(names.begin(), names.end(), dimension) != names.end();
 }
 
-/// Calls visit(shape) for the schedule's ops and for the operation that they are checked against.
+/// Calls visit(shape) for every shape of the schedule's ops and of its unfused work.
 template <class Visit>
 void for_each_shape(const Program& program, const Visit& visit) {
   for (const auto* shapes : {&program.shapes, &program.unfused}) {

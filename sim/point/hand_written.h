@@ -38,12 +38,12 @@ struct HandWritten {
 /// Value of the result column `scope` for a schedule whose work belongs to no scope.
 inline constexpr std::string_view own_work = "file";
 
-/// Requires a program that passed check_program. `sizes` may contain more sizes than this file needs. Throws
-/// ConfigError if a dimension has no size, if the GEMMs have several dtypes, and if attention has different numbers of
-/// query and key rows.
+/// Requires the program of `file` to have passed check_program(). `sizes` may contain more sizes than this file needs.
+/// Throws ConfigError if a dimension has no size, if the GEMMs have several dtypes, or if attention has different
+/// numbers of query and key rows.
 HandWritten hand_written(ScheduleFile file, const OwnSizes& sizes);
 
-/// Throws ConfigError for a size that no file needs.
+/// Throws ConfigError for a size that no file needs or that the model defines.
 void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files);
 
 /// Takes settings that the grid leaves open (ranks, dtype, scope) from the files: one value becomes the setting,

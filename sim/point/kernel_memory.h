@@ -32,8 +32,8 @@ struct KernelInputs {
 /// neither the times of attention nor those of transfers.
 class KernelMemory {
  public:
-  /// Fills the times of each machine with what is known: the times of all kernels if it returns true, else nothing.
-  /// Equal inputs require equal numbers of machines.
+  /// Fills in the times of all kernels on each machine and returns true if the inputs are known; otherwise clears the
+  /// times. Requires the same number of machines for equal inputs.
   bool recall(const KernelInputs& inputs, std::span<KernelTimes> machines);
   /// Keeps the times of all kernels of the program. Requires inputs for which recall() has returned false.
   void keep(const KernelInputs& inputs, std::span<const KernelTimes> machines);

@@ -67,7 +67,7 @@ ResultRow row_of(const Point& point) {
   return row;
 }
 
-/// Returns a row without its provenances.
+/// Returns a row with the settings and the prediction, but without the schedule, provenances and warnings.
 ResultRow row_of(const Point& point, const Prediction& prediction) {
   ResultRow row = row_of(point);
   row.schedule_sha256 = prediction.structure->digest;

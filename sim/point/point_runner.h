@@ -22,7 +22,7 @@ bool runs_generated(const Settings& settings, const Library& library);
 /// Returns whether every row has a result.
 bool all_feasible(const std::vector<ResultRow>& rows);
 
-/// Words that rows share. All rows have one machine, prices and jitter.
+/// Words that rows share. Until forget(), all rows must have the same machine, prices and jitter.
 class SharedWords {
  public:
   /// Returns the kinds of provenance that a schedule's times depend on: "prior+fitted".
@@ -55,7 +55,7 @@ class PointRunner {
 
   /// Returns the rows of the generated schedules, then of the implementations in the setting `as`, then of the files
   /// that belong to the point. A schedule or point that cannot run yields a row with the reason; with `as: all`,
-  /// implementations that cannot run are omitted. A pure function of the settings.
+  /// implementations that cannot run are omitted. The rows depend only on the settings.
   std::vector<ResultRow> rows(const Settings& settings);
 
   /// Throws ConfigError if no generated schedule of the point can be run, and if a named implementation does not cover

@@ -59,7 +59,7 @@ struct Point {
 };
 
 /// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when the settings require replay for a run
-/// that it cannot simulate, and for faults of unknown ranks.
+/// that replay cannot simulate, and for faults of unknown ranks.
 void require_machine(const Point& point);
 /// Throws as require_machine does, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
@@ -82,7 +82,7 @@ bool may_be_affected(const Program& program, const Point& point, const RaisedMac
 PriceOptions with_fixed_prices(PriceOptions options);
 
 /// Returns the costs of the ops on a machine with fixed rates: with `constant` interference in place of `dynamic`,
-/// without faults. Requires a structure and sizes of the point.
+/// without faults. Requires `structure` and `sizes` to be those of the point.
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
 
 /// Times of many runs under jitter.
@@ -100,32 +100,33 @@ class Predictor {
       : structures_(structures), monte_carlo_(for_each) {}
 
   /// Keeps the times of kernels from point to point (kernel_memory.h) until the next call. Requires that all points
-  /// with one number have equal accelerators, and that each raised parameter changes them equally. Without a number,
-  /// as at first, all kernels are priced.
+  /// with one number have identical accelerators, which each raised parameter changes in the same way. Without a
+  /// number, as at first, all kernels are priced.
   void recall_kernels(std::optional<std::size_t> accelerator) { accelerator_ = accelerator; }
 
   /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);
 
   /// Throws ConfigError if the strategy refuses the options, and if the tokens do not divide into the blocks of this
-  /// schedule. Requires a possible point.
+  /// schedule. Requires a point that require_possible() accepts.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
-  /// Returns the reason for which predict() throws for this schedule, without pricing it; empty if it does not throw.
-  /// Requires a possible point.
+  /// Returns the reason why predict() would throw for this schedule, without pricing the schedule; empty if predict()
+  /// would not throw. Requires a point that require_possible() accepts.
   std::string refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
-  /// Returns all events of a run without jitter. Requires a structure and sizes of the point.
+  /// Returns all events of a run without jitter. Requires `structure` and `sizes` to be those of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 
   /// Adds the percentiles under jitter. Does nothing if the point has no jitter.
   void add_tails(const Point& point, Prediction& prediction);
 
-  /// Returns the makespan of every run under the point's jitter, by sample. Requires a point with a jitter.
+  /// Returns the makespan of every run under the point's jitter, by sample. The kernels of rank 0 take `slowdown` times
+  /// as long. Requires a point with a jitter.
   std::vector<Duration> makespans(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Returns the times under the point's jitter. The kernels of one rank also take `slowdown` times as long.
-  /// Requires a point with a jitter.
+  /// Returns the times under the point's jitter. The kernels of rank 0 take `slowdown` times as long. Requires a point
+  /// with a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
   /// Returns the makespan at the point's static_costs(), with ops slowed equally on every rank.
@@ -133,18 +134,18 @@ class Predictor {
                   const Slowdown& slowdown);
 
   /// Returns the uncertainty of the makespan: the effect of errors of parameters and fits, at prices that stay fixed.
-  /// Returns nothing unless the point requests it.
+  /// Returns an empty Uncertainty unless the point requests it.
   Uncertainty uncertainty(const Point& point, const Prediction& prediction);
 
-  /// Returns the makespan at these prices. Requires a structure of the point.
+  /// Returns the makespan at these prices. Requires `structure` to be that of the point.
   Duration static_makespan(const Point& point, const Structure& structure, const Costs& costs);
 
-  /// Predicts a schedule from a file that belongs to the point. Throws ConfigError as sizes_at does. Requires a machine
-  /// that the point fits.
+  /// Predicts a schedule from a file that belongs to the point. Throws ConfigError as sizes_at does. Requires a point
+  /// that require_machine() accepts.
   Prediction predict(const Point& point, const HandWritten& schedule);
 
-  /// Returns the fastest of the candidates that divide the tokens, the first on ties. Throws ConfigError when none
-  /// does.
+  /// Returns the fastest of the candidates that can run at the point, the first on ties. Throws the first candidate's
+  /// ConfigError when none can run.
   Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
 
  private:
@@ -204,7 +205,8 @@ class Predictor {
   Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   const CutBound& cut_bound(const Point& point, const Structure& structure);
-  /// Aborts if the run, or the run without compute, is faster than the wires allow.
+  /// Aborts if the run, or the run without compute, is faster than the wires allow. Under dynamic interference, first
+  /// raises prediction.link to the bound of the wires.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
   Prediction simulate(const Point& point, Schedule schedule, const Structure& structure, Sizes sizes, Flops flops);
   StructureCache& structures_;
@@ -225,7 +227,7 @@ class Predictor {
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   template <class T>
   struct Kept {
-    std::string digest;  ///< digest of the schedule that the value belongs to
+    std::string digest;  ///< digest of the schedule to which the value belongs
     T value;
   };
   std::optional<KnownRoutes> routes_;  ///< routes on the wires that were requested last
@@ -233,7 +235,7 @@ class Predictor {
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
   /// Entries of cut_bounds_, which hold the topologies.
   Recent<std::pair<const Structure*, const Topology*>, const Kept<CutBound>*> recent_cut_bounds_;
-  /// By wiring and number of first ranks; null: these do not represent all ranks.
+  /// For each wiring and number of first ranks: the wiring of these ranks; null if they do not represent all ranks.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;
 };

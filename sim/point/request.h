@@ -23,11 +23,12 @@ struct LoadedJitter {
   std::shared_ptr<const JitterTables> tables;              ///< null: no jitter
   std::array<bool, all_provenances.size()> provenances{};  ///< by provenance: true if the jitter depends on it
 };
-/// Throws ConfigError with the mistakes in the file.
+/// Loads a jitter. Throws ConfigError with the mistakes in the file.
 LoadedJitter load_jitter_tables(const std::string& name);
 MonteCarloOptions monte_carlo_of(const RunChoices& run, std::shared_ptr<const JitterTables> jitter);
 
-/// The models, machines, jitters and faults of a grid. Each file is read once, however many points name it.
+/// The models, machines, jitters, faults, implementations and schedule files of a grid. Each file is read once, however
+/// many points name it.
 class Library {
  public:
   /// Loads everything that the settings of a point name. Throws ConfigError with the mistakes in a file, like the other
@@ -41,7 +42,7 @@ class Library {
   /// Loads the implementations in the setting `as`.
   void load_implementations(const std::string& names);
 
-  /// Adds schedules from files, which run in addition to the generated schedules at the points that they belong to.
+  /// Adds schedules from files, which run in addition to the generated schedules at the points to which they belong.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
@@ -51,8 +52,8 @@ class Library {
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const MachineChoice& choice) const {
     return machines_.at(choice).raised;
   }
-  /// Returns such copies for all parameters; null unless the machine was loaded for a decoding step with `uncertainty`
-  /// on.
+  /// Returns copies of the machine for all parameters, including those that affect only decoding; null unless the
+  /// machine was loaded for a decoding step with `uncertainty` on.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised_for_decoding(
       const MachineChoice& choice) const {
     return machines_.at(choice).raised_for_decoding;
@@ -87,7 +88,8 @@ class Library {
 /// Returns the rule that the settings verdict.difference and verdict.probability define.
 VerdictRule verdict_rule_of(const Settings& settings);
 
-/// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these; a Point cannot.
+/// Returns whether the scope is a training step, a prefill or a decoding step. sim/step predicts these scopes; a Point
+/// cannot describe them.
 bool is_whole_model(const Settings& settings);
 
 /// Returns the first setting that differs from its default and that this work does not use; null if there is none.
@@ -101,8 +103,8 @@ void require_used_by_scope(const Settings& settings);
 /// Returns the experts of a scope's GEMM; none unless the model is a bare mixture (bare_mlp.h).
 ExpertSplit experts_of(Scope scope, const Transformer& model);
 
-/// Throws ConfigError for a whole model. Requires that the library has loaded everything that the settings name. Does
-/// not check whether the point is possible.
+/// Throws ConfigError for a whole model and for a setting that the scope does not use. Requires that the library has
+/// loaded everything that the settings name. Does not check whether the point is possible.
 Point point_of(const Settings& settings, const Library& library);
 
 /// Throws as require_machine does, and if there are more tokens than the arithmetic supports.
@@ -117,7 +119,8 @@ struct Candidates {
 };
 
 /// Returns one entry per result row: with variants "best" one per strategy, with "all" one per schedule. Throws
-/// ConfigError if a fixed parameter belongs to none of the strategies.
+/// ConfigError for a whole model, a setting that the scope does not use, a named strategy without a schedule for the
+/// scope, a fixed parameter that belongs to none of the strategies, and a cut of attention with nested rings.
 std::vector<Candidates> candidates_of(const Settings& settings);
 
 using Implementations = std::span<const std::shared_ptr<const Implementation>>;
@@ -126,7 +129,7 @@ Implementations implementations_named(const Settings& settings, const Library& l
 /// Finds the implementation of a row; null for an ideal schedule, and if no implementation has the name.
 const Implementation* implementation_of(const ResultRow& row, Implementations implementations);
 
-/// Returns one entry per implementation in the setting `as` that covers the scope, without stand-ins for `all`.
+/// Returns one entry per implementation in the setting `as` that covers the scope; for `all`, without stand-ins.
 /// Requires that the library has loaded them. Throws ConfigError if a named implementation does not cover the scope.
 std::vector<Candidates> implementations_of(const Settings& settings, const Library& library);
 
@@ -138,8 +141,8 @@ std::vector<StrategyOptions> schedules_of(const Implementation& implementation, 
 std::string refusal_of(const Implementation& implementation, const Point& point);
 
 /// Returns the point at the implementation's prices, or at `costs`. Both must outlive the point. Collectives of NCCL
-/// hold SMs only while they run, so dynamic interference replaces static interference for implementations that use
-/// NCCL; the engine then replaces replay, which cannot simulate it.
+/// hold SMs only while they run, so dynamic interference replaces constant interference for implementations that use
+/// NCCL; the engine then replaces replay, which cannot simulate dynamic interference.
 Point priced_as(const Point& point, const Implementation& implementation);
 Point priced_as(const Point& point, const Implementation& implementation, const ImplementationCosts& costs);
 

@@ -39,7 +39,7 @@ void add_sm_holders(const std::vector<LaneRange>& on_rank, std::vector<LaneRange
   }
 }
 
-/// Returns the partners of each op on any rank. Ranks differ only if ops have predicates.
+/// Returns the meetings of each op on all ranks together. Ranks differ only if ops have predicates.
 std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
   std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   const bool are_all_equal = std::all_of(program.ops.begin(), program.ops.end(),

@@ -14,12 +14,12 @@ namespace commfuse {
 struct Grid;
 class Library;
 
-/// Returns settings of environment variables to their defaults if the scope does not use them, or if they are options
+/// Resets settings from environment variables to their defaults if the scope does not use them, or if they are options
 /// that no named strategy has. Returns a note for each, in whole lines.
 std::string ignore_unused_variables(Settings& settings);
-/// Does the same for a grid. A variable must be usable at every point; axes are not changed.
+/// Overload for a grid. A variable must be usable at every point; axes are not changed.
 std::string ignore_unused_variables(Grid& grid);
-/// Does the same for work without a scope; `work_in_words` is the subject of the notes, such as "tune".
+/// Overload for work without a scope; `work_in_words` is the subject of the notes, such as "tune".
 std::string ignore_unused_variables(Settings& settings, Use work, std::string_view work_in_words);
 
 /// Returns a note, in whole lines, for each of `samples` and `seed` that was chosen or varies although it
