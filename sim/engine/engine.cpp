@@ -245,8 +245,8 @@ void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
   }
 }
 
-/// The mover holds its lane during the half: the receiver of a pull, otherwise the sender. The sender's op determines
-/// the price.
+/// The mover is the receiver of a pull, otherwise the sender; it holds its lane during the half. The sender's op
+/// determines the price.
 void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
   const PlannedOp& exchange = head_of(slots_[mover]);
   const bool pulled = exchange.protocol == Protocol::pull;

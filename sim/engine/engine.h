@@ -29,7 +29,7 @@ namespace commfuse {
 struct EngineOptions {
   /// Makes links share bandwidth, and slows kernels down by the ops that overlap with them during the run
   /// (docs/decisions/0010). Null: every op takes the time in its costs. Must belong to the program and machine of the
-  /// run, whose costs must be the costs of the Fluid, or bounds derived from them.
+  /// run. The costs of the run must be the costs of the Fluid, or bounds derived from them.
   const Fluid* fluid = nullptr;
   /// Faults of the run; null: none.
   const Faults* faults = nullptr;
@@ -44,9 +44,10 @@ struct EngineOptions {
 /// Reuses its memory in later runs; every run is otherwise a pure function of its arguments. Use one engine per thread.
 class Engine {
  public:
-  /// Simulates one run and reports it to the recorder; the same input gives the same record. Requires a plan whose
-  /// program passed check_program and costs of that program. Throws ConfigError for impossible faults, for an op that
-  /// never ends because a link stays down, and for a run longer than FaultTable::longest_run.
+  /// Simulates one run and reports it to the recorder; the same input gives the same record. Requires the program of
+  /// `plan` to have passed check_program(), and `costs` to be the costs of that program. Throws ConfigError for
+  /// impossible faults, for an op that never ends because a link stays down, and for a run longer than
+  /// FaultTable::longest_run.
   void run(const Plan& plan, const Costs& costs, Recorder& recorder, const EngineOptions& options = {});
 
  private:

@@ -141,7 +141,7 @@ class EventQueue {
     return static_cast<std::uint32_t>((mixed ^ (mixed >> 27)) >> 16);
   }
 
-  std::array<EventRun, 4> runs_;  // by lane; programs with more than four lanes share runs
+  std::array<EventRun, 4> runs_;  // by lane modulo 4
   std::vector<TimedEvent> heap_;
   std::uint32_t pushed_ = 0;
   std::optional<std::uint64_t> shuffle_;

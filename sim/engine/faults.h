@@ -54,13 +54,13 @@ void require_possible(const Faults& faults, Rank ranks);
 class FaultTable {
  public:
   static constexpr std::int64_t never = std::int64_t{1} << 62;
-  /// Longest run: 2^53 ps, which is 2.5 hours. Replay stores times as doubles, which are exact up to this limit, and
-  /// all runs share it.
+  /// Longest run: 2^53 ps, which is 2.5 hours. Replay stores times as doubles, which are exact up to this limit; the
+  /// limit applies to all runs.
   static constexpr std::int64_t longest_run = std::int64_t{1} << 53;
   /// Replaces every later instant and every longer time, so that sums stay far below 2^63.
   static constexpr std::int64_t too_late = 2 * longest_run;
 
-  /// Prepares a run on `ranks` ranks. Requires possible faults.
+  /// Prepares a run on `ranks` ranks. Requires faults that require_possible() accepts.
   void start(const Faults& faults, Rank ranks);
 
   [[nodiscard]] bool none() const { return slow_.empty() && pairs_.empty(); }

@@ -142,7 +142,7 @@ bool FluidRun::open_stage(Job& job, std::int32_t stage, std::int64_t now) {
   return false;
 }
 
-/// Rounds so that the lengths of all stages add up to whole picoseconds of the job.
+/// Rounds the ends of stages to whole picoseconds, so that the lengths of all stages add up to the time of the job.
 double FluidRun::length_of(const Job& job, std::int32_t stage) const {
   if (stage < 0) {
     return static_cast<double>(job.latency);

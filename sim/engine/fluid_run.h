@@ -42,8 +42,8 @@ class FluidRun {
 
   void begin(const Kernel& kernel, std::int64_t now, EventQueue& queue);
   void begin(const Transfer& transfer, std::int64_t now, EventQueue& queue);
-  /// Counts communication that holds SMs of the rank from its posting to its end, because it occupies the SMs while it
-  /// waits for its peers.
+  /// Counts the communication ops that hold SMs of the rank. An op counts from its posting to its end, because it
+  /// occupies the SMs even while it waits for its peers.
   void add_resident(Rank rank, OpKind kind, int change);
 
   /// Finishes the stage of the slot's job if it ends now; otherwise the event is out of date. Begins the next stage, or

@@ -12,7 +12,7 @@ namespace commfuse {
 struct Flow {
   double cap = 0.0;                     // above 0
   std::span<const std::int32_t> links;  // distinct
-  /// Number of identical flows on each link that this flow represents. Empty: only this flow.
+  /// For each link, the number of identical flows that this flow represents, itself included. Empty: 1 on every link.
   std::span<const std::int32_t> times{};
   [[nodiscard]] std::int32_t times_on(std::size_t link_index) const { return times.empty() ? 1 : times[link_index]; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The workloads on which other simulators were timed, as our programs: rings of equal messages, with or without compute
-// tiles that overlap them. Their costs are given, not priced, so that all simulators run the same work.
+// The workloads on which other simulators were timed, written as programs: rings of equal messages, with or without
+// compute tiles that overlap them. Their costs are given, not priced, so that all simulators run the same work.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::string_view lab_schema = "commfuse.lab/1";
 inline constexpr std::int32_t max_lab_ranks = 1 << 20;
 
 enum class LabPattern : std::uint8_t {
-  all_gather,  ///< P - 1 steps: each rank forwards the chunk that it received last to the next rank
+  all_gather,  ///< P - 1 steps on P ranks: each rank forwards the chunk that it received last to the next rank
   all_reduce,  ///< 2 (P - 1) such steps; additions cost nothing
   fuse_ag,     ///< all_gather, plus P tiles per rank in the order in which their chunks arrive
 };
@@ -41,7 +41,7 @@ struct LabWorkload {
 /// Reads a lab file. Throws ConfigError with every mistake in the file.
 LabWorkload load_lab(const std::string& path);
 
-/// Returns an unproved program; check_program() proves it. Requires ranks >= 1.
+/// Returns an unproved program; check_program() proves it. Requires lab.ranks >= 1.
 Program lab_program(const LabWorkload& lab);
 
 /// Returns the costs of `program`, which must be lab_program(lab).

@@ -15,7 +15,8 @@ namespace commfuse {
 /// exception thrown by a call.
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body);
 
-/// Works like for_each_index(), but makes every call, and rethrows the exception of the lowest number.
+/// Works like for_each_index(), but makes every call even if some calls throw, and rethrows the exception of the lowest
+/// number.
 void for_each_index_to_the_end(std::size_t count, const std::function<void(std::size_t)>& body);
 
 /// Returns the number of threads that tbb::global_control allows.

@@ -24,9 +24,9 @@ struct IdenticalRanksMemory {
   std::vector<double> issued;      ///< by op
 };
 
-/// Returns the end of the last op. Reports the actual run of the one rank to `recorder`, if there is one, which must
-/// not keep a timeline. Requires costs of the program that are equal on all ranks, and a tape of a program whose ranks
-/// run every op.
+/// Returns the end of the last op. Reports the actual run of the one rank to `recorder`, unless `recorder` is null.
+/// Requires a `recorder` without a timeline, `costs` of the program that are equal on all ranks, and the `tape` of a
+/// program whose ranks run every op.
 ThreeTimes replay_identical_ranks(const Program& program, const Tape& tape, const Costs& costs, Recorder* recorder,
                                   IdenticalRanksMemory& memory);
 

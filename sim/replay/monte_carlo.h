@@ -43,7 +43,7 @@ class MonteCarlo {
   /// `for_each` runs the samples; null: one after another. Results do not depend on it.
   explicit MonteCarlo(ForEachIndex for_each = nullptr) : for_each_(for_each) {}
 
-  /// Returns the makespan of every sample. Requires options.jitter.
+  /// Returns the makespan of every sample; the reference is valid until the next call. Requires options.jitter.
   const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
   /// Returns the percentiles of the makespan, and what the runs near the p99 have in common.
   Tails run(const PricedSchedule& schedule, const MonteCarloOptions& options);

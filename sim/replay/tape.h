@@ -31,7 +31,7 @@ struct Tape {
     half,        // to = max(self, other turned) + duration; other is none for a push
     join,        // to = max(self, other turned); one of them may be none
     exchange,    // a self-paired rendezvous exchange: its post, half and join; self becomes the half
-    collective,  // to = max over the members of self (of all operands, on a tape of single ranks) + longest duration
+    collective,  // to = max of the operand over the members (single ranks: max of all operands) + longest duration
   };
   struct Instruction {
     Kind kind = Kind::kernel;
@@ -67,8 +67,8 @@ struct Tape {
   }
 };
 
-/// Takes O(ops) time if every rank runs every op, otherwise O(ops x ranks). Requires a program that does not
-/// deadlock.
+/// Returns the tape of a program. Takes O(ops) time if every rank runs every op, otherwise O(ops x ranks). Requires
+/// `lowered` not to deadlock.
 Tape tape_of(const Lowered& lowered);
 
 }  // namespace commfuse

@@ -45,7 +45,7 @@ void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Directio
   weight_kernel(stream, std::max(traffic_time(gradient_bytes), gemm_time(k, n, routed_tokens, true)));
 }
 
-/// Returns the bits of a weight of the next GEMMs as they read it.
+/// Returns the bits per weight that the next GEMMs read.
 double LayerCost::bits_of_weights() const {
   return weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(bytes_of(gemm_dtype_));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells which points have schedules, without pricing them: the sites are those that site_cost.cpp and layer_cost.cpp
-// simulate. The test PlansHaveSchedulesExactlyWhereStepsArePredicted compares the two.
+// simulate. The test PlansHaveSchedulesExactlyWhereStepsArePredicted compares the answers with predictions.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

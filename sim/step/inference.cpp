@@ -40,7 +40,7 @@ Stream woven_layers(const StepPoint& point, SiteTimes& sites) {
   return {.host = woven.host, .device = woven.device, .end = counted(std::max(woven.host, woven.device))};
 }
 
-/// The time of one pass through all layers, and the logits of each sequence's last token.
+/// Time of one pass: all layers, and the logits of each sequence's last token. A woven pass has no parts.
 struct WholePass {
   Duration time{};
   std::optional<InferenceBreakdown> parts{};
@@ -82,7 +82,7 @@ Bytes cache_of_layers(const StepPoint& point) {
   return total;
 }
 
-/// Returns the cache of a GPU if the model had a tensor rank for each head.
+/// Returns the cache that a GPU would have if the plan had a tensor rank for each head.
 Bytes least_cache_of_layers(StepPoint point) {
   point.plan.tensor = std::max(point.plan.tensor, point.model->heads);
   return cache_of_layers(point);

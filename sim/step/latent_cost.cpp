@@ -9,8 +9,7 @@
 
 namespace commfuse {
 
-/// Returns the mean of the widths of a key and a value, which gives the right FLOPs where they differ (latent
-/// attention).
+/// Returns the mean of the widths of a key and a value, which gives the right FLOPs where these widths differ.
 std::int64_t LayerCost::score_dim() const {
   return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
                        : (model_.head_dim + model_.value_dim()) / 2;
@@ -77,7 +76,8 @@ void LayerCost::indexer(Stream& stream, Direction direction) const {
   }
 }
 
-/// Sums the narrow gradients of all tokens over the tensor ranks, because each rank has only the part from its heads.
+/// Adds the backward pass of the projections. The narrow gradients of all tokens are summed over the tensor ranks,
+/// because each rank has only the part from its heads.
 void LayerCost::latent_backward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;

@@ -69,9 +69,9 @@ struct StepPoint {
 /// sees.
 AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kind);
 
-/// Returns the bytes that one rank caches for all sequences in one layer of this kind: keys and values, or the narrow
-/// keys of latent attention; for a state space, its state and, in 16 bits, the earlier inputs that its convolution
-/// reads.
+/// Returns the bytes that one rank caches for all sequences in one layer of this kind: keys and values; for latent
+/// attention, narrow keys or wide keys and values (StepOptions::latent_decode), and the keys of its indexer; for a
+/// state space, its state and, in 16 bits, the earlier inputs that its convolution reads.
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 /// The precision of the GEMMs of a part of a layer.
@@ -101,11 +101,12 @@ struct ForwardBlocks {
 
 class LayerCost {
  public:
-  /// Requires a possible plan that fits the machine. `held_sms`: SMs that an exchange of replicas holds all the time.
+  /// Requires `point` to have a possible plan that fits its machine. `point` and `sites` must outlive this object.
+  /// `held_sms`: SMs that an exchange of replicas holds all the time.
   LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms = 0);
 
-  /// Returns the model as tensor ranks hold it, whose kinds of layers are those to price: with copied kv heads where
-  /// tensor ranks need copies.
+  /// Returns the model as tensor ranks hold it, with copied kv heads where tensor ranks need copies. The kinds of
+  /// layers to price must be those of this model.
   [[nodiscard]] const Transformer& model() const { return model_; }
 
   /// Returns the forward pass of one layer.
@@ -142,8 +143,8 @@ class LayerCost {
   [[nodiscard]] Stream last_logits() const;
 
   /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, and that
-  /// its kernels do not make longer because the host issues more of them. Requires kernels that run on the machine
-  /// (refusal_of) and tensor ranks that share the tokens.
+  /// its kernels do not make longer because the host issues more of them. Requires `kernels` to run on the machine
+  /// (refusal_of), and tensor ranks to share the tokens.
   [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 
   /// Returns the time of one optimizer step over the parameters: it reads and writes the weights and the moments (Adam:

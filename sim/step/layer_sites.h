@@ -31,7 +31,7 @@ Transformer with_mamba_out(const Transformer& model);
 Transformer with_shared_experts(const Transformer& model);
 
 /// Returns the name that users see of a site in layers with this shape: "gate_up", or "gate_up_ffn_7168" if the width
-/// differs from the usual one of the model. Requires a shape of shape_of().
+/// differs from the usual one of the model. Requires `shape` to be a result of shape_of().
 std::string site_name(const Transformer& model, const Transformer& shape, SiteName site);
 
 /// A site for which schedules are simulated.

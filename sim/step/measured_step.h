@@ -24,7 +24,7 @@ inline constexpr double measured_step_error = 0.01;
 /// A measured step and its prediction.
 struct StepEvidence {
   Evidence evidence;
-  std::string hardware;  ///< The only machine that the evidence applies to.
+  std::string hardware;  ///< The only machine to which the evidence applies.
   Duration measured{};
   Duration predicted{};
   double error = 0.0;  ///< One standard error of ln(measured / predicted).
@@ -49,8 +49,8 @@ struct FactorOnStep {
   double mfu = 0.0;
 };
 
-/// Returns the factor or, if it is smaller, the MFU: the time multiplied by the MFU is the limit of
-/// require_within_peak(), and the corrected MFU is then exactly 1.
+/// Returns the larger of the factor and the MFU: the time multiplied by the MFU is the limit of require_within_peak(),
+/// and the corrected MFU is then exactly 1.
 double limited_to_peak(const FactorOnStep& correction);
 
 /// Returns the step with every time multiplied by limited_to_peak() of the factor, and the rates adapted. Requires a

@@ -48,8 +48,8 @@ class Cursor {
  private:
   const Pipeline& pipeline_;
   Kind kind_;
-  std::int64_t turn_ = 0;     // chunks of the stage that have finished these micro-batches
-  std::int64_t in_turn_ = 0;  // micro-batches of this turn that are done
+  std::int64_t turn_ = 0;     // number of chunks of the stage that have finished these micro-batches
+  std::int64_t in_turn_ = 0;  // number of micro-batches of this turn that are done
   std::int64_t micro_batch_ = 0;
 };
 

@@ -79,7 +79,8 @@ class StepPoints::Sites {
     return known->second;
   }
 
-  /// Returns the implementation with each cost raised. Keeps the copies as long as the times of sites.
+  /// Returns a copy of the implementation for each cost, with this cost raised. Keeps the copies as long as the times
+  /// of sites.
   std::span<const RaisedKernels> raised(const Implementation& kernels, const SizedMachine& site) {
     const auto [known, is_new] = raised_kernels_.try_emplace({&kernels, &site});
     if (is_new) {
@@ -141,7 +142,7 @@ void require_one_replica(const ScopeChoice& scope, const TrainingPlan& plan) {
   }
 }
 
-/// Limits the tokens that inference reads or has in its cache to the limit of a layer.
+/// Throws ConfigError if inference reads, or has in its cache, more tokens than a layer may have.
 void require_few_tokens(const RunChoices& run) {
   constexpr std::int64_t max_tokens = std::int64_t{1} << 30;
   if (run.scope.is_inference() && run.batch > max_tokens / run.seq) {
@@ -481,7 +482,7 @@ class StepDoubts {
     }
   }
 
-  /// Adds the errors and probabilities to the rows. `baseline` is the row that implementations are compared with.
+  /// Adds the errors and probabilities to the rows. `baseline` is the row with which implementations are compared.
   void put(std::vector<StepRow>& rows, std::optional<std::size_t> baseline) const {
     for (const Doubted& doubted : doubts_) {
       StepRow& row = rows[doubted.row];
@@ -695,14 +696,14 @@ StepRow implementation_row(const Settings& settings, const RunChoices& run, cons
   return row;
 }
 
-/// Returns the index of the row that implementations are compared with: the framework's own row, otherwise serial's.
+/// Returns the index of the row with which implementations are compared: the framework's own row, otherwise serial's.
 std::optional<std::size_t> baseline_among(const std::vector<StepRow>& rows, const Framework& framework) {
   const std::string_view name = framework.name.empty() ? serial_strategy.name : std::string_view(framework.name);
   const auto row = std::ranges::find_if(rows, [&](const StepRow& each) { return each.text("strategy") == name; });
   return row == rows.end() ? std::nullopt : std::optional(static_cast<std::size_t>(row - rows.begin()));
 }
 
-/// Requires that the settings can be corrected by a measured step.
+/// Throws ConfigError unless the settings can be corrected by a measured step.
 void require_correctable(const RunChoices& run) {
   if (run.scope.work != Use::step) {
     throw ConfigError("--measured-step corrects training steps only; choose scope step");

@@ -17,7 +17,8 @@ namespace commfuse {
 /// Returns the degrees, batch and dtypes of a whole model's settings. Does not check whether the plan is possible.
 TrainingPlan training_plan_of(const Settings& settings);
 
-/// Keeps simulated sites, so that each is simulated once for all points with the same layer shape. Use one per thread.
+/// Predicts the rows of points. Keeps simulated sites, so that each is simulated once for all points with the same
+/// layer shape. Use one object per thread.
 class StepPoints {
  public:
   /// The library must outlive this object and must have loaded everything that the settings of all points name.
@@ -30,14 +31,15 @@ class StepPoints {
   /// setting `as`; for decoding, after the row of an engine that sums whole outputs. An implementation that cannot run
   /// has a row with the reason, and so has a strategy without a schedule (for example, because it cannot split so few
   /// tokens), unless the user named it for a step or a prefill. A plan that exceeds the memory has a row like any
-  /// other. Throws ConfigError for a plan whose settings clash, and for such a named strategy. Requires a whole model.
+  /// other. Throws ConfigError for a plan whose settings clash, and for such a named strategy. Requires `wanted` to be
+  /// the settings of a whole model.
   [[nodiscard]] std::vector<StepRow> rows(const Settings& wanted);
-  /// Returns the same rows; for a plan whose settings clash, returns one row with the reason.
+  /// Returns rows(); for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& wanted);
 
   /// Returns the evidence of a training step. Its settings must name the framework, or the only strategy, under which
-  /// it ran. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, and for a
-  /// plan whose settings clash.
+  /// it ran. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, for a plan
+  /// whose settings clash, and for a time that require_within_peak() refuses.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
   /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for
   /// another machine, for anything but a training step, and with `uncertainty` off.

@@ -168,7 +168,8 @@ bool saves_over(const Stream& first, const Stream& second) {
 }  // namespace
 
 /// Adds a forward GEMM of a framework with an implementation. Unless the framework names the GEMMs of its
-/// implementation, uses it only where it has a schedule and saves time, because users would switch it on only there.
+/// implementation, uses the implementation only where it has a schedule and saves time, because users would switch it
+/// on only there.
 void LayerCost::framework_forward(Stream& stream, const Projection& projection) {
   const bool names_sites = point_.framework.implementation_sites.has_value();
   const Scope scope = scope_of(projection.name, false);

@@ -36,16 +36,16 @@ struct SitePoint {
   const Implementation* implementation = nullptr;
 };
 
-/// Returns the site of a plan's tensor ranks, for one micro-batch. The shape must outlive it.
+/// Returns the site of a plan's tensor ranks, for one micro-batch. `shape` must outlive the result.
 SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope scope);
 
-/// Returns the attention block of ranks that share the heads of a sequence, for one micro-batch of whole sequences. The
-/// shape must outlive it.
+/// Returns the attention block of ranks that share the heads of a sequence, for one micro-batch of whole sequences.
+/// `shape` must outlive the result.
 SitePoint ulysses_point(const TrainingPlan& plan, const Transformer& shape);
 
 struct SiteTime {
   Duration time{};
-  std::int64_t kernels = 0;  ///< Kernels that a rank's host issues.
+  std::int64_t kernels = 0;  ///< Number of kernels that a rank's host issues.
   Duration compute{};        ///< Time of the essential work, unsplit and undisturbed.
   Duration ideal{};          ///< Time with free communication.
   const Strategy* strategy = nullptr;

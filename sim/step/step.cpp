@@ -269,7 +269,7 @@ class Step {
     }
   }
 
-  /// Returns the SMs that the kernels of the replicas' collectives hold.
+  /// Returns the number of SMs that the kernels of the replicas' collectives hold.
   static int exchange_sms(const StepPoint& point) {
     const TrainingPlan& plan = point.plan;
     return plan.replicas() > 1

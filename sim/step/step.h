@@ -61,12 +61,12 @@ Fp8Weights fp8_weights_of(const Framework& framework, const Machine& machine);
 MemoryRules memory_rules_of(const Framework& framework, const Machine& machine);
 
 /// Returns whether the point's strategies, or without strategies the framework's kernels, have a schedule for every
-/// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires a possible point without an
-/// implementation of its own (StepPoint::implemented).
+/// site: whether predict_step() finds a time instead of throwing. Prices nothing. Requires `point` to be possible and
+/// to have no implementation of its own (StepPoint::implemented).
 bool has_schedules(const StepPoint& point, SiteTimes& sites);
 
 /// Predicts the step on an average machine (on_average() in passes.h). Throws ConfigError where the point's strategies
-/// have no schedule for a site. Requires a possible point.
+/// have no schedule for a site. Requires `point` to be possible (require_possible).
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
 /// Returns only the time of predict_step(), which takes less work. Throws and requires as predict_step.
@@ -99,7 +99,8 @@ struct PrefillPrediction {
   bool fits = true;   ///< Weights and cache fit in the GPU's memory; activations are not counted.
 };
 
-/// Logits are computed only for the last token of each sequence. Requires a possible point with one stage.
+/// Predicts a prefill; computes logits only for the last token of each sequence. Requires `point` to be possible, with
+/// one stage.
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 
 /// One more token for every sequence of a micro-batch, whose keys are in the cache.
@@ -114,11 +115,11 @@ struct DecodePrediction {
   bool fits = true;   ///< Weights and cache fit in the GPU's memory.
 };
 
-/// Requires a possible point with one stage, cached > 0 and plan.seq 1.
+/// Predicts a decoding step. Requires `point` to be possible, with one stage, cached > 0 and plan.seq == 1.
 DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites);
 
-/// Returns the percentiles of the time of predict_prefill() or, with cached keys, of predict_decode(). Requires as they
-/// do.
+/// Returns the percentiles of the time of predict_prefill() or, with cached keys, of predict_decode(). Has the
+/// requirements of these functions.
 StepPercentiles inference_percentiles(const StepPoint& point, SiteTimes& sites);
 
 }  // namespace commfuse

@@ -25,7 +25,7 @@ struct RaisedStep {
   SiteTimes* times = nullptr;  ///< Times on that machine.
 };
 
-/// Copies of a machine, each with one parameter raised. The machine and the structures must outlive it.
+/// Copies of a machine, each with one parameter raised. The machine and the structures must outlive this object.
 class RaisedSteps {
  public:
   RaisedSteps(const Machine& machine, StructureCache& structures);
@@ -61,7 +61,7 @@ std::vector<RaisedKernels> raised_by_error(const Implementation& kernels, const 
 /// The time of a point: a step, a prefill or a decoding step.
 struct StepTime {
   Duration (*of)(const StepPoint& point, SiteTimes& times) = nullptr;
-  bool backward = true;  ///< It has backward passes.
+  bool backward = true;  ///< True if the point has backward passes.
 };
 
 /// Standard errors of ln(measured / predicted) beyond the errors of the machine.
@@ -82,11 +82,12 @@ StepResidual step_residual(const Transformer& model);
 /// steps.
 StepResidual pass_residual(const StepPoint& point);
 
-/// Sites of tensor ranks keep the schedules that are best on the unchanged machine; a block of Ulysses ranks has the
-/// best schedule on each machine. Training steps also have the errors of step_residual(), prefills and decoding steps
-/// those of pass_residual(). With `raised_kernels`, a point with an implementation also has the errors of these costs
-/// and the residual of their fit; the costs must be those of StepPoint::implemented or, without one, of the framework's
-/// implementation. Requires and throws as `time`.
+/// Returns the uncertainty of the time of a point. Sites of tensor ranks keep the schedules that are best on the
+/// unchanged machine; a block of Ulysses ranks has the best schedule on each machine. Training steps also have the
+/// errors of step_residual(), prefills and decoding steps those of pass_residual(). With `raised_kernels`, a point with
+/// an implementation also has the errors of these costs and the residual of their fit; the costs must be those of
+/// StepPoint::implemented or, without one, of the framework's implementation. Requires what `time` requires, and throws
+/// as `time` does.
 Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime time,
                              const std::vector<RaisedStep>& raised,
                              std::optional<std::span<const RaisedKernels>> raised_kernels = std::nullopt);

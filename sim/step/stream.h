@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that one host issues, one after another, to one in-order stream, as an element of the max-plus algebra: the
-// time of a pass over many equal layers follows exactly from the time of one layer, without simulating every kernel
+// time of a pass over many identical layers follows exactly from the time of one layer, without simulating every kernel
 // again.
 #pragma once
 
@@ -34,8 +34,8 @@ inline Duration counted(Duration time) {
 
 /// Times of one kernel.
 struct StreamKernel {
-  Duration issue{};  ///< Time of the host to issue it.
-  Duration time{};   ///< Time of the device.
+  Duration issue{};  ///< Host time to issue the kernel.
+  Duration time{};   ///< Device time of the kernel.
 };
 
 /// The times at which host and device are free.
@@ -47,9 +47,9 @@ struct StreamState {
 /// A sequence of kernels, at most longest_stream long; operations that exceed this throw ConfigError. Kernel k starts
 /// when the host has issued it and the device has finished the previous kernels.
 struct Stream {
-  Duration host{};    ///< Time of the host to issue all of them.
-  Duration device{};  ///< Time of the device for all of them.
-  Duration end{};     ///< Earliest end of the last one, from the host's first issue: host-bound kernels show here.
+  Duration host{};    ///< Host time to issue all kernels.
+  Duration device{};  ///< Device time of all kernels.
+  Duration end{};     ///< Earliest end of the last kernel, after the host's first issue; later if the host is slow.
 
   /// Adds one kernel.
   void add(const StreamKernel& kernel) {

@@ -18,12 +18,12 @@ bool replaces_sums(const Implementation& kernels);
 bool weaves(const Implementation& kernels);
 
 /// Returns the reason why the implementation cannot run the all-reduces of the pass, with the remedy; empty if it can.
-/// Requires an implementation that replaces sums.
+/// Requires replaces_sums(kernels).
 std::string why_no_sums(const StepPoint& point, const Implementation& kernels);
 
 struct WovenPass {
   Duration device{};
-  Duration host{};  ///< Time of the host to issue all kernels.
+  Duration host{};  ///< Host time to issue all kernels.
 };
 /// Returns the time of all layers, without embedding and logits. Requires a point whose implementation
 /// (StepPoint::implemented) weaves it.

@@ -41,7 +41,7 @@ std::string gemm_in_words(const Accelerator& accelerator, const GemmSize& size, 
                      limit_of(estimate, accelerator));
 }
 
-/// A memory-bound kernel takes its floor and the time of its traffic; the longer of the two is named.
+/// Names the longer part of a memory-bound kernel's time: the shortest kernel or the HBM traffic.
 std::string_view memory_bound_in_words(const Accelerator& accelerator, Bytes traffic, int sms) {
   const Duration floor = accelerator.kernel_floor.value;
   return memory_bound_time(accelerator, traffic, sms) < 2 * floor ? "the shortest kernel sets most of the time"

@@ -9,7 +9,8 @@
 
 namespace commfuse {
 
-/// Returns for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time", or "NCCL's ring with LL128".
+/// Returns the choices for op `op`, for example "tile 128 x 256, 26 waves, the last 48% full; power sets the time", or
+/// "NCCL's ring with LL128".
 std::string how(const Point& point, const Structure& structure, const Sizes& sizes, std::size_t op);
 
 }  // namespace commfuse
