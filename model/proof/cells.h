@@ -38,7 +38,7 @@ class CellMap {
 
   /// Returns the number of cells of one rank.
   [[nodiscard]] Cell count() const { return count_; }
-  /// Returns the cells of a region. Requires that the region lies inside its buffer.
+  /// Returns the cells of a region. Requires `region` to lie inside its buffer on the rank at `coordinates`.
   [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& coordinates) const {
     const Grid& grid = grids_[position(region.buffer)];
     const Cell row = region.row.at(program_.mesh, coordinates) * grid.width;

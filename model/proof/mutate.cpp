@@ -414,7 +414,7 @@ class Pair {
     return each_op([&](OpId op) { return a_.lanes[record(op).lane] == b_.lanes[twin(op).lane]; });
   }
 
-  /// Requires programs with equal ids.
+  /// Requires same_ids().
   [[nodiscard]] bool same_waits() const {
     return each_op([&](OpId op) {
       const auto left = a_.waits_of(record(op));
@@ -458,9 +458,10 @@ class Pair {
 
   /// Proves same_values, same_sums or same_outputs. A program that passes check_program() has no hazards, so its values
   /// do not depend on time, and every op of one program works on the same contributions to the same blocks as in the
-  /// other: the same sums, though perhaps added in another order. Only the parts that a sum growing in place contains
-  /// so far may differ; every other op that reads the sum reads the same value as its counterpart, and the final
-  /// contents of both programs are proved. `left` has the values of `a`. Requires that both passed check_program().
+  /// other: the same sums, though perhaps added in a different order. Only the parts that a sum growing in place
+  /// contains so far may differ; every other op that reads the sum reads the same value as its counterpart, and the
+  /// final contents of both programs are proved. `left` has the values of `a`. Requires both programs to have passed
+  /// check_program().
   [[nodiscard]] std::optional<Equivalence> by_values(const Trace& left, Sums& sums) const {
     if (!same_ops(similar_shapes)) {
       return std::nullopt;

@@ -12,7 +12,8 @@ CellValue moved(const Program& program, const Symmetry& symmetry, Sums& sums, Ce
 
 class OtherRanks {
  public:
-  /// Derives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums.
+  /// Derives the values of other ranks in one operand. Keeps references to the program, the symmetry and the sums,
+  /// which must outlive this object.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
   /// Writes into `values` the top `rows` rows of the operand on the rank to which a turn moves rank 0; `first_values`

@@ -31,8 +31,8 @@ struct Occurrence {
 
 class RemoteOrder {
  public:
-  /// Requires the posts of a complete run. With Ranks::first, these are the posts of rank 0, which represents all
-  /// ranks.
+  /// Requires `posts` to be those of a complete run. With Ranks::first, they are the posts of rank 0, which represents
+  /// all ranks.
   RemoteOrder(const Program& program, const Matching& matching, std::span<const Post> posts, Ranks which);
 
   /// Returns false if the clocks would need more than 256 MiB.

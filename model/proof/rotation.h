@@ -57,8 +57,8 @@ struct Direction {
   Rotation rotation;
 
   /// Makes an axis move the blocks by `step`. Requires an axis of more than one rank, and a `step` other than 0.
-  /// Returns false if they already move in another way, or if the steps do not make a rotation: whole periods must fill
-  /// the blocks, and the digits of different axes must not overlap.
+  /// Returns false if the blocks already move in a different way, or if the steps do not make a rotation: whole periods
+  /// must fill the blocks, and the digits of different axes must not overlap.
   [[nodiscard]] bool move(const Mesh& mesh, std::size_t axis, std::int64_t step);
 };
 

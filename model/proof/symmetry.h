@@ -77,8 +77,8 @@ class Symmetry {
 };
 
 /// Returns nullopt if the program is not rotation-symmetric or the proof fails: an op with a predicate; an index whose
-/// scale or constant does not fit its buffer; operands that move out of step. Keeps a reference to the program.
-/// Takes O(regions) time. Requires `program` to have passed check_references(), and `matching` to have no problems.
+/// scale or constant does not fit its buffer; operands that move out of step. `program` must outlive the result. Takes
+/// O(regions) time. Requires `program` to have passed check_references(), and `matching` to have no problems.
 std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching);
 
 }  // namespace commfuse

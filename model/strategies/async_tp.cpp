@@ -44,7 +44,7 @@ namespace {
 
 /// Copies the input into `symmetric`, memory that other ranks can read, and pulls the shards of the other ranks, each
 /// under the GEMM of the previous shard. `pulled` returns the place of the shard of rank r + step; `multiply` adds the
-/// GEMM of a shard. Returns the GEMMs. Requires more than one rank.
+/// GEMM of a shard. Returns the GEMMs. Requires stage.ranks > 1.
 std::vector<OpId> pull_and_multiply(
     const Stage& stage, const StrategyOptions& options, BufferId symmetric,
     const std::function<Region(std::int32_t step)>& pulled,

@@ -30,7 +30,7 @@ using Pieces = std::vector<Piece>;
 /// Steps are requested in order, from step 1 on.
 using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
-/// Adds the GEMMs: one of the rank's own shard, then one per piece, or fewer in groups. With groups of more than one
+/// Adds the GEMMs: one for the rank's own shard, then one per piece, or fewer in groups. With groups of more than one
 /// shard, pieces must be whole shards.
 Done multiply_arrivals(const Stage& stage, std::int32_t group, const Bring& bring);
 

@@ -8,9 +8,9 @@
 
 namespace commfuse {
 
-/// The result has no answer if no run meets all limits; then each CapacityKind states the limit that binds. A measured
-/// step corrects the times on its machine and narrows their intervals. Throws ConfigError if model, machine and
-/// settings conflict, and if the step was measured on a machine that the plan does not offer.
+/// Returns the plan for a file. It has no answer if no run meets all limits; then each CapacityKind states the limit
+/// that binds. A measured step corrects the times on its machine and narrows their intervals. Throws ConfigError if
+/// model, machine and settings conflict, and if the step was measured on a machine that the plan does not offer.
 CapacityPlan plan_capacity(const PlanFile& file, const StepEvidence* evidence = nullptr);
 
 }  // namespace commfuse

@@ -72,8 +72,9 @@ class RunChooser {
     std::erase_if(places, [&](const RunPlace& place) { return value(place) > least * (1.0 + difference); });
   }
 
-  /// Returns the run to choose among runs that tie in the objective, given in its order. A run that ties only because
-  /// the difference is uncertain must save a larger share of the second quantity than it adds to the objective.
+  /// Returns the run to choose among runs that tie in the objective, given in the order of the objective. A run that
+  /// ties only because the difference is uncertain must save a larger share of the second quantity than it adds to the
+  /// objective.
   [[nodiscard]] RunPlace preferred(std::vector<RunPlace> places, double difference) const {
     std::erase_if(places, [&](const RunPlace& place) { return is_beaten(place); });
     const RunPlace best = places.front();
@@ -148,7 +149,7 @@ class RunChooser {
                               : std::nullopt;
   }
 
-  /// Returns whether another run takes fewer days or costs less, and is no worse in the other of the two.
+  /// Returns whether another run takes fewer days or costs less, and is no worse in the other quantity.
   [[nodiscard]] bool is_beaten(const RunPlace& place) const {
     const CapacityRun& run = run_at(place);
     return std::ranges::any_of(feasible_, [&](const RunPlace& other) {

@@ -343,7 +343,9 @@ void KindPlanner::correct(CapacityKind& kind, const StepEvidence& evidence) {
   add_sites(kind, layouts_[kind.answer.value_or(remaining.size() - 1)]);
 }
 
-/// Tries more GPUs than are planned. A measured step corrects their times as it corrects the largest planned run.
+/// Returns the smallest count above the planned counts whose run meets the deadline; nothing if a planned run meets it,
+/// or if no count up to 8 times the limit does. A measured step corrects the times of these runs as it corrects that of
+/// the largest planned run.
 std::optional<std::int64_t> KindPlanner::gpus_for_deadline(const CapacityKind& kind) const {
   const double allowed = deadline_days(file_);
   const auto is_in_time = [&](const CapacityRun& run) { return run.days.value <= allowed; };

@@ -29,8 +29,8 @@ RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus
 
 class KindPlanner {
  public:
-  /// The arguments must outlive the planner. Throws ConfigError if the offer has more GPUs than the machine, and if no
-  /// layout uses exactly the count of GPUs that the offer states.
+  /// The arguments must outlive the planner. Throws ConfigError if the offer has more GPUs than the machine, if no
+  /// count can have the fixed degrees, and if no layout uses exactly the count of GPUs that the offer states.
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
@@ -87,10 +87,11 @@ class KindPlanner {
 struct RunChoice {
   RunPlace chosen;
   std::vector<RunPlace> ties;  ///< Other runs that tie, best objective first.
-  std::string reason;          ///< Why `chosen` is preferred to the first of them; empty without a tie.
+  std::string reason;          ///< Why `chosen` is preferred to the first of `ties`; empty without a tie.
 };
-/// Returns nothing if no run meets the limits. Runs on the same hardware share the errors of its steps and failures, so
-/// their values are compared without these errors; the prices of two kinds have independent errors.
+/// Returns the choice among the runs of all kinds; nothing if no run meets the limits. Runs on the same hardware share
+/// the errors of its steps and failures, so their values are compared without these errors; the prices of two kinds
+/// have independent errors.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
 /// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.

@@ -41,9 +41,9 @@ struct FoundLayout {
 
 /// Statistics of a search so far.
 struct SearchTally {
-  std::size_t layouts = 0;            ///< Possible layouts.
-  std::size_t fitting = 0;            ///< Layouts that fit in memory.
-  std::size_t priced = 0;             ///< Simulated layouts; the other fitting layouts are slower even without bubbles.
+  std::size_t layouts = 0;            ///< Number of possible layouts.
+  std::size_t fitting = 0;            ///< Number of layouts that fit in memory.
+  std::size_t priced = 0;             ///< Number simulated; the other fitting layouts are slower even without bubbles.
   bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
   /// Why a layout that fits has no schedule. Set if, on some count of GPUs, the strategies have no schedule for any
@@ -78,7 +78,7 @@ class LayoutSearch {
   /// Returns whether some layout on this number of GPUs fits in memory. Throws ConfigError as fastest() does.
   bool has_fitting(std::int64_t gpus) { return !fitting(gpus).empty(); }
 
-  /// Predicts the step of one layout on this machine. Requires a possible layout.
+  /// Predicts the step of one layout on this machine. Requires `plan` to be possible.
   FoundLayout at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies);
 
   /// Returns the point of a plan with the framework, strategies and jitter of the terms.

@@ -54,7 +54,7 @@ struct RunLimits {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// Returns the share of draws within both limits. Requires a spread with draws.
+/// Returns the share of draws within both limits. Requires `spread` to have draws.
 double share_within(const RunSpread& spread, const RunLimits& limits);
 
 }  // namespace commfuse

@@ -19,8 +19,8 @@ std::vector<CapacityDoubt> step_doubts(LayoutSearch& search, const FoundLayout& 
 
 /// The effect of a measured step on a layout.
 struct LayoutCorrection {
-  double factor = 1.0;    ///< On its time, before limited_to_peak().
-  Uncertainty remaining;  ///< After the measurement.
+  double factor = 1.0;    ///< Factor on the layout's time, before limited_to_peak().
+  Uncertainty remaining;  ///< Uncertainty after the measurement.
 };
 
 /// Corrects a layout's times by a step that was measured on the machine of `raised`.

@@ -43,7 +43,7 @@ class KernelMemory {
   void write_key(const KernelInputs& inputs);
   /// Returns whether the entry at this index of words_ has key_.
   [[nodiscard]] bool has_key(std::size_t entry) const;
-  /// Returns the slot of key_, which is empty if the inputs are unknown. Requires a slot.
+  /// Returns the slot of key_, which is empty if the inputs are unknown. Requires an empty slot.
   [[nodiscard]] std::size_t find_slot() const;
   void add_slots();
 

@@ -122,11 +122,11 @@ class Predictor {
   void add_tails(const Point& point, Prediction& prediction);
 
   /// Returns the makespan of every run under the point's jitter, by sample. The kernels of rank 0 take `slowdown` times
-  /// as long. Requires a point with a jitter.
+  /// as long. Requires `point` to have a jitter.
   std::vector<Duration> makespans(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
-  /// Returns the times under the point's jitter. The kernels of rank 0 take `slowdown` times as long. Requires a point
-  /// with a jitter.
+  /// Returns the times under the point's jitter. The kernels of rank 0 take `slowdown` times as long. Requires `point`
+  /// to have a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
 
   /// Returns the makespan at the point's static_costs(), with ops slowed equally on every rank.

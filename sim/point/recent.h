@@ -24,7 +24,7 @@ class Recent {
     return nullptr;
   }
 
-  /// Requires a key that find() does not find.
+  /// Requires that find(key) returns null.
   void add(Key key, Value value) {
     const std::size_t place = size_ < entries_.size() ? size_++ : oldest_++ % entries_.size();
     entries_[place] = {std::move(key), std::move(value)};

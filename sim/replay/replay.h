@@ -52,7 +52,7 @@ class Replay {
                  std::vector<Duration>& makespans);
 
   /// Returns the makespans of the sampler's batch, in whole picoseconds, one per sample; valid until the next run.
-  /// Requires a sampler of this program, on which begin() was called.
+  /// Requires a `sampler` of this program, on which begin() was called.
   std::span<const double> sample(const Program& program, const Tape& tape, const Costs& costs, JitterSampler& sampler);
 
  private:

@@ -27,7 +27,7 @@ Transformer with_plain_mlp(const Transformer& model, std::int64_t columns);
 Transformer with_mamba_in(const Transformer& model);
 Transformer with_mamba_out(const Transformer& model);
 
-/// Returns a model whose MLP is the shared experts of this one, side by side. Requires a model with shared experts.
+/// Returns a model whose MLP is the shared experts of `model`, side by side. Requires `model` to have shared experts.
 Transformer with_shared_experts(const Transformer& model);
 
 /// Returns the name that users see of a site in layers with this shape: "gate_up", or "gate_up_ffn_7168" if the width

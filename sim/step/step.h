@@ -69,14 +69,15 @@ bool has_schedules(const StepPoint& point, SiteTimes& sites);
 /// have no schedule for a site. Requires `point` to be possible (require_possible).
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
-/// Returns only the time of predict_step(), which takes less work. Throws and requires as predict_step.
+/// Returns only the time of predict_step(), which takes less work. Requires what predict_step() requires, and throws as
+/// it does.
 Duration step_time(const StepPoint& point, SiteTimes& sites);
 
 /// Returns a lower bound of predict_step's time without simulating the pipeline: no order of its passes takes less.
-/// Throws and requires as predict_step.
+/// Requires what predict_step() requires, and throws as it does.
 Duration least_step_time(const StepPoint& point, SiteTimes& sites);
 
-/// Requires a possible point.
+/// Returns the percentiles of the time of a step. Requires `point` to be possible.
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites);
 
 /// Breakdown of a prefill or a decoding step: device times over all layers, which add up to the pass with `waiting`.

@@ -25,8 +25,8 @@ struct WovenPass {
   Duration device{};
   Duration host{};  ///< Host time to issue all kernels.
 };
-/// Returns the time of all layers, without embedding and logits. Requires a point whose implementation
-/// (StepPoint::implemented) weaves it.
+/// Returns the time of all layers, without embedding and logits. Requires `point` to have an implementation that weaves
+/// (StepPoint::implemented).
 WovenPass woven_pass(const StepPoint& point, SiteTimes& sites);
 
 }  // namespace commfuse

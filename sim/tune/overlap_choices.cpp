@@ -25,7 +25,7 @@ std::shared_ptr<const Implementation> transformer_engine() {
              : load_implementation(kernels_of_transformer_engine);
 }
 
-/// Returns nothing if the schedule cannot split so few tokens.
+/// Returns the time of the site; nullopt if the schedule cannot split so few tokens.
 std::optional<SiteTime> time_or_nothing(SiteTimes& times, const SitePoint& site) {
   try {
     return times.of(site);

@@ -58,9 +58,9 @@ struct OverlapChoices {
 
 /// Chooses the methods for one micro-batch of the plan. With prices of its kernels, every GEMM has a ring exchange or
 /// none, whichever takes less time; GEMMs with a reduce-scatter are switched together, as in Megatron-LM, and the sum
-/// of their times decides. Without prices, every GEMM has the faster of ring exchange and pipeline, both with ideal
-/// kernels. The prices are those of the implementation te in configs/implementations. Throws ConfigError with every
-/// mistake in its file.
+/// of their times decides. Without prices, every GEMM has a ring exchange, or a pipeline if a reduce-scatter follows
+/// and the pipeline is faster, both with ideal kernels. The prices are those of the implementation te in
+/// configs/implementations. Throws ConfigError with every mistake in its file.
 OverlapChoices overlap_choices(const PlanSpace& space, const TrainingPlan& plan);
 
 }  // namespace commfuse

@@ -49,8 +49,8 @@ struct PlanSpace {
 /// tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 
-/// Throws ConfigError, as a plan with these degrees does, if the fixed tensor and Ulysses ranks cannot share the heads
-/// and columns of the model, whatever the other degrees are.
+/// Throws ConfigError, as require_possible() of a plan with these degrees does, if the fixed tensor and Ulysses ranks
+/// cannot share the heads and columns of the model, whatever the other degrees are.
 void require_possible(const Transformer& model, const PlanWish& wish);
 
 }  // namespace commfuse

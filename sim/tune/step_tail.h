@@ -37,7 +37,7 @@ struct SiteRuns {
 struct StepSpread {
   std::int64_t gpus = 1;
   double rank_sigma = 0.0;
-  std::int64_t groups = 1;    ///< Groups of tensor ranks.
+  std::int64_t groups = 1;    ///< Number of groups of tensor ranks.
   Duration equal_gpus{};      ///< T(1).
   double per_slowdown = 0.0;  ///< Additional seconds of the step if kernels take twice as long: the slope of T.
   double excess = 0.0;        ///< Mean of S, seconds.

@@ -80,8 +80,8 @@ struct StrategyWithoutSchedule {
 };
 
 struct Tuning {
-  std::size_t plans = 0;    ///< Possible plans.
-  std::size_t fitting = 0;  ///< Plans that fit in memory.
+  std::size_t plans = 0;    ///< Number of possible plans.
+  std::size_t fitting = 0;  ///< Number of plans that fit in memory.
   Bytes least_memory{};     ///< Memory per GPU of the plan that needs the least.
   double memory_limit = 0;  ///< Bytes per GPU that a plan may use.
   /// The plan to use, then the other plans, fastest first, with the best schedule at every site. Empty if no plan fits.
@@ -89,7 +89,7 @@ struct Tuning {
   std::size_t ties = 0;      ///< Number of plans considered that tie with the fastest, itself included; 1 if it wins.
   double ties_within = 0.0;  ///< Relative difference between the slowest of these plans and the fastest.
   std::string tie_rule;  ///< Why the first plan is chosen: "less memory among the 4 within 2%"; empty without a tie.
-  /// By how much the objective of the first plan exceeds the fastest plan's, relative.
+  /// Relative excess of the first plan's objective over the fastest plan's.
   double excess_over_fastest = 0.0;
   StepPrediction serial;  ///< The first plan with serial at every site.
   /// The first plan as the framework of the space runs it; nothing if no framework was named, or if its strategy has no
@@ -103,8 +103,8 @@ struct Tuning {
   /// Strategies that lack a schedule for some site of the first plan.
   std::vector<StrategyWithoutSchedule> without_schedule;
   /// The first plan with sites that take only their compute time, which no schedule beats. Other communication
-  /// (context ranks, gradients, stages) takes its usual time, so another exchange of keys may beat it. Says nothing
-  /// where frees_collectives() of the plan is false.
+  /// (context ranks, gradients, stages) takes its usual time, so another exchange of keys may beat the bound. The bound
+  /// says nothing where frees_collectives() of the plan is false.
   StepPrediction bound;
   /// The first plan with the other exchange of keys and values (ContextExchange); nothing without context ranks, where
   /// the exchange was fixed, where the other one is impossible or out of memory, or where it takes the same time.
@@ -128,7 +128,7 @@ struct TuneOptions {
   VerdictRule rule{};          ///< Decides which plans tie with the fastest one.
   bool other_exchange = true;  ///< Also price the first plan with the other exchange of context ranks.
   bool errors = true;          ///< Also price plans with each parameter raised, so that probabilities decide ties.
-  /// A measured step of the machine, which corrects all times. Requires errors.
+  /// A measured step of the machine, which corrects all times. Requires `errors`.
   std::optional<StepEvidence> evidence{};
   /// Its jitter, if any, is used to choose the schedules of sites by samples of single runs.
   MonteCarloOptions monte_carlo{};

@@ -15,7 +15,8 @@ bool is_chosen(const Settings& settings, std::string_view key);
 /// Returns the degrees that the user chose.
 PlanWish wish_of(const Settings& settings);
 
-/// Returns batch, sequence, dtype, optimizer and order of passes. If no batch was chosen, it is 4M tokens per step.
+/// Returns everything that is not a degree of freedom, such as batch, sequence, dtypes and optimizer. If no batch was
+/// chosen, a step has about 4M tokens.
 TrainingPlan base_of(const Settings& settings);
 
 }  // namespace commfuse
