@@ -32,7 +32,7 @@ class HazardTable {
   /// Requires that the original has no hazard.
   [[nodiscard]] bool has_hazard(const Program& changed, OpId op) const;
 
-  /// Returns true if `changed`, whose ops make the same accesses under other waits, lanes or ids, has a hazard.
+  /// Returns true if `changed`, whose ops make the same accesses with different waits, lanes or ids, has a hazard.
   /// `new_ids` has an entry for each op of the original: its id in `changed`, or `omitted`. If it is empty, ids are
   /// unchanged. Requires that conflicting ops keep their order.
   [[nodiscard]] bool has_hazard(const Program& changed, std::span<const OpId> new_ids) const;

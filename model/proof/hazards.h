@@ -16,7 +16,7 @@ inline constexpr OpId existed_before{-2};
 
 /// Finds cells read before they are written, read while being written, overwritten while being read, or written by two
 /// ops concurrently, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops
-/// (Order). This also covers accesses by other ranks: with rendezvous, they happen during an op of the owner
+/// (Order). The check also covers accesses by other ranks: with rendezvous, they happen during an op of the owner
 /// (remote_hazards.h covers pushes and pulls). Checking one iteration is enough, because between iterations a rank
 /// waits for all its lanes.
 ///

@@ -29,7 +29,7 @@ inline constexpr CellValue wrong_value{.tensor = TensorId{-2}};  // a value whos
 inline constexpr CellValue zero_value{.tensor =
                                           TensorId{-3}};  // the empty sum, to which values of any tensor are added
 
-/// Returns true if the value's mistake was already reported, so that its consequences are not.
+/// Returns true if the value's mistake was already reported; consequences of the mistake are then not reported.
 inline bool is_wrong(const CellValue& value) { return value.tensor == wrong_value.tensor; }
 
 /// Returns the number of contributions to a complete block of the tensor.

@@ -16,8 +16,9 @@
 //
 // In the backward pass, the fusing compiler pass (torch/_inductor/fx_passes/micro_pipeline_tp.py) finds dx = dy w^T
 // after its gather or before its scatter. A gather whose result is transposed into dw = x^T dy is not fused: x is
-// gathered again by a collective that overlaps nothing, or was saved, since the forward pass returns it (return_A). dy
-// stays gathered for dw; the rank's own shard is copied next to the other shards during the last GEMM of dx:
+// gathered again by a collective that overlaps nothing, or was saved, since the forward pass returns the gathered x
+// (return_A). dy stays gathered for dw; the rank's own shard is copied next to the other shards during the last GEMM of
+// dx:
 //
 //   ag_gemm_backward   compute  |(as gemm_rs: dx)|+|          |dw ...........|
 //                      comm                        |= ag x ==|

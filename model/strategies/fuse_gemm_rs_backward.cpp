@@ -22,8 +22,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the places of the shards of dy, for gather_step. A single GEMM for dw needs them together and in order;
-/// otherwise the rank's own shard stays in its buffer.
+/// Returns the places of the shards of dy, for gather_step. A single GEMM for dw needs the shards together and in
+/// order; otherwise the rank's own shard stays in its buffer.
 std::vector<Operand> places_of(const Stage& stage, bool together) {
   ProgramBuilder& builder = stage.builder;
   std::vector<Operand> places{{builder.whole(stage.input)}};

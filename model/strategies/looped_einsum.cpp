@@ -13,7 +13,7 @@
 // product is added at the end of the iteration. With the times c of a GEMM, p of a transfer, a of an add and z of
 // zeroing, the makespan of ag_gemm is c + (N-1) max(c, p), and that of gemm_rs is z + N (max(c, p) + a).
 //
-// The backward passes are loops of the same two kinds, one after the other. dw sums over tokens, so the loop of the
+// The backward passes are loops of these two kinds, one after the other. dw sums over tokens, so the loop of the
 // column-parallel pass multiplies each passing shard of x into dw (a window over a contracted dimension). The
 // row-parallel pass keeps all shards of dy, which two GEMMs need, and computes dw in one GEMM (XLA caches what a loop
 // gathered):

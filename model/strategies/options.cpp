@@ -17,7 +17,7 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 template <class... Functions>
-Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 (the page) cannot deduce it
+Overloaded(Functions...) -> Overloaded<Functions...>;  // clang 14 (the page) needs this guide
 
 template <class T>
 std::string_view word_of(std::span<const OptionWord<T>> words, T value) {

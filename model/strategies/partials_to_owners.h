@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reduce-scatter that sends every partial product directly to its owner while the next one is computed; the owner
-// adds them up at the end. TransformerEngine's ring exchange and fused kernels use it, and differ in what moves the
-// partial products. FuseRS direct needs fewer buffers and has its own generator (fuse_rs_direct.cpp).
+// adds them up at the end. TransformerEngine's ring exchange and fused kernels use this schedule, and differ in what
+// moves the partial products. FuseRS direct needs fewer buffers and has its own generator (fuse_rs_direct.cpp).
 #pragma once
 
 #include "model/strategies/stage.h"

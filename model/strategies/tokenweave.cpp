@@ -11,8 +11,9 @@
 // With m one half's MLP, f its reduce-scatter, residual, norm and all-gather together, and b blocks: makespan
 // m + (2b-1) max(m, f) + f.
 //
-// In the paper, the all-reduce is one kernel with NVSwitch multicast on 8 to 32 SMs. Without an implementation, its
-// parts are priced one by one, with the machine's own collectives (model/cost/implemented.h has the kernel).
+// In the paper, the all-reduce is one kernel with NVSwitch multicast on 8 to 32 SMs. Without an implementation, the
+// parts of the all-reduce are priced one by one, with the machine's own collectives (model/cost/implemented.h has the
+// kernel).
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/strategies.h"
 #include "model/strategies/strategy_parts.h"

@@ -22,11 +22,11 @@ struct RankPair {
 struct Faults {
   struct SlowRank {
     Rank rank = 0;
-    double factor = 1.0;  ///< Factor on the time of its compute ops; several factors multiply.
+    double factor = 1.0;  ///< Factor on the time of the rank's compute ops; several factors multiply.
   };
   struct SlowLink {
     RankPair link;
-    double factor = 1.0;  ///< Factor on the time of its transfers, latency included; several factors multiply.
+    double factor = 1.0;  ///< Factor on the time of the link's transfers, latency included; several factors multiply.
   };
   /// A transfer in progress stops, and a transfer that would start waits. Both continue when the link comes up again,
   /// without repeating what was sent: transports resend only unacknowledged data, not the whole message.
@@ -37,7 +37,7 @@ struct Faults {
   };
   struct LateStart {
     Rank rank = 0;
-    Duration by{};  ///< Delay before its host issues anything; several delays add up.
+    Duration by{};  ///< Delay before the rank's host issues anything; several delays add up.
   };
 
   std::vector<SlowRank> slow_ranks;

@@ -77,7 +77,7 @@ class FluidRun {
   };
   struct Member {
     std::uint32_t slot = 0;
-    std::int32_t times = 1;  // number of transfers on the link that this transfer represents
+    std::int32_t times = 1;  // number of the link's transfers that this transfer represents
     friend auto operator<=>(const Member&, const Member&) = default;
   };
   /// The transfers on a link.

@@ -41,7 +41,7 @@ struct PlannedWait {
 struct RankPlan {
   std::vector<PlannedOp> ops;           // by place
   std::vector<std::uint32_t> first;     // by lane, and one past the end: the place of the lane's first op
-  std::vector<PlannedWait> waits;       // pool: for each of the other lanes, the last op that is waited for
+  std::vector<PlannedWait> waits;       // pool: for each of the other lanes, the last awaited op
   std::vector<std::uint32_t> watchers;  // pool: lanes on which an op waits for this op
 
   [[nodiscard]] std::span<const PlannedWait> waits_of(const PlannedOp& op) const {

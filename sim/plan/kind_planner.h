@@ -34,8 +34,8 @@ class KindPlanner {
   KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model, const LayoutTerms& terms,
               StructureCache& structures);
 
-  /// Plans the kind, without the comparison with other kinds. A step that was measured on its machine corrects the
-  /// times of all layouts and reduces their errors.
+  /// Plans the kind, without the comparison with other kinds. A step that was measured on the kind's machine corrects
+  /// the times of all layouts and reduces their errors.
   CapacityKind plan(const StepEvidence* evidence = nullptr);
   /// Returns true if the step was measured on this machine, with any number of its nodes.
   [[nodiscard]] bool covers(const StepEvidence& evidence) const;

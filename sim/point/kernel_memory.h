@@ -28,8 +28,8 @@ struct KernelInputs {
 };
 
 /// Finds times by their inputs, all of which it stores and compares. A grid that returns to points with the same
-/// kernels usually visits them in the same order, so it tries the entry after the last one before it searches. Keeps
-/// neither the times of attention nor those of transfers.
+/// kernels usually visits them in the same order, so recall() tries the entry after the last one before it searches.
+/// Keeps neither the times of attention nor those of transfers.
 class KernelMemory {
  public:
   /// Fills in the times of all kernels on each machine and returns true if the inputs are known; otherwise clears the

@@ -168,7 +168,7 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
   const Program& program = structure.program();
   const Cut cut = cut_bound(point, structure).at(program, sizes);
   require_above_cut(prediction.analysis.critical.makespan, cut);
-  if (point.price.interference == Interference::dynamic) {  // its bound is for undisturbed transfers
+  if (point.price.interference == Interference::dynamic) {  // prediction.link assumes undisturbed transfers
     prediction.link = std::max(prediction.link, least_time(cut));
   }
   require_above_cut(prediction.link, cut);

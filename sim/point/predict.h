@@ -165,7 +165,7 @@ class Predictor {
     std::vector<KernelTimes> raised_times;  ///< by index in `raised`
     KernelTimes transfers;                  ///< on a raised machine with the same kernels
     std::vector<Costs> varied;              ///< one per doubt
-    std::size_t used = 0;                   ///< number of `varied` that this point uses, from the beginning
+    std::size_t used = 0;                   ///< number of elements of `varied` that this point uses
 
     Costs& next() {
       if (used == varied.size()) {

@@ -150,7 +150,7 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
   const Wish wish = wish_of(strategy, run);
   require_cut_possible(strategy, kinds, wish);
   if (!refusal_of(strategy, kinds, wish.options, run.ranks).empty()) {
-    return {wish.options};  // running it reports the reason
+    return {wish.options};  // running these options reports the reason
   }
   std::vector<StrategyOptions> variants =
       distinct(strategy, kinds, strategy.variants(wish.options, wish.fixed), run.ranks);
@@ -205,7 +205,7 @@ void Library::load_machine(const Settings& settings) {
     known =
         machines_.emplace(run.machine, LoadedMachine{.machine = std::move(machine), .accelerator = accelerator}).first;
   }
-  // There is one raised machine per parameter, so they are created only if uncertainty is requested.
+  // There is one raised machine per parameter, so raised machines are created only if uncertainty is requested.
   LoadedMachine& loaded = known->second;
   const bool decodes = run.scope.work == Use::decode;
   std::shared_ptr<const std::vector<RaisedMachine>>& raised = decodes ? loaded.raised_for_decoding : loaded.raised;
@@ -365,7 +365,7 @@ std::vector<Candidates> implementations_of(const Settings& settings, const Libra
   std::vector<Candidates> result;
   for (const auto& implementation : library.implementations(names)) {
     if (names == "all" && implementation->stands_in) {
-      continue;  // it represents kernels without a description
+      continue;  // a stand-in represents kernels without a description
     }
     if (covers_scope(*implementation, run.scope.layer)) {
       result.push_back({implementation->strategy, schedules_of(*implementation, run.scope.layer, run.ranks, run.dtype),

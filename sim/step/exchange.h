@@ -26,8 +26,8 @@ Duration with_exchange(const PassTime& layer, Duration exchange);
 Duration longer_by_reductions(std::span<const PassTime> layers, Duration bucket);
 
 /// Returns how much later the last layer of a forward pass ends than it would without exchanges. The first layer has
-/// its weights. The weights of the later layers are gathered one layer after another, each in `gather`, beginning at
-/// the start of the pass. Each layer waits for its own weights.
+/// its weights from the start. The weights of the later layers are gathered one layer after another, each in `gather`,
+/// beginning at the start of the pass. Each layer waits for its own weights.
 Duration longer_by_gathers(std::span<const PassTime> layers, Duration gather);
 
 /// Returns how much later the last layer ends if the gathers only slow the layers down: earlier layers take so long

@@ -23,7 +23,8 @@ double experts_used(double experts, double active, double in_total, double token
 }  // namespace
 
 /// Adds one kernel for all experts of the rank: their tiles fill waves together. It reads the weights of the experts
-/// that at least one token uses, or writes their gradients; where GEMMs add to 32-bit sums, it reads and writes these.
+/// that at least one token uses, or writes their gradients; where GEMMs add to 32-bit sums, the kernel reads and writes
+/// these sums.
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t routed_tokens = tokens_ * experts.active;
@@ -53,8 +54,8 @@ double LayerCost::bits_of_weights() const {
 /// A decoding step runs all routed experts of a rank as one call of the serving framework, where its kernels were
 /// fitted for weights of this format. Tokens choose experts at random, so the call runs the expected number of experts,
 /// each with equally many rows. After a dispatch, only the rank's own rows are sorted. Prefills keep the price of
-/// GEMMs: with it, prefills of Mixtral 8x22B in vLLM are predicted 1 to 10% too fast, but 5 to 14% with the fitted
-/// kernels, which are TensorRT-LLM's.
+/// GEMMs: at this price, prefills of Mixtral 8x22B in vLLM are predicted 1 to 10% too fast; with the fitted kernels,
+/// which are TensorRT-LLM's, they would be predicted 5 to 14% too fast.
 std::optional<Duration> LayerCost::served_experts() const {
   if (point_.cached == 0 || std::lround(bits_of_weights()) != 8 * bytes_of(gemm_dtype_) ||
       expert_layer_of(machine_.accelerator, gemm_dtype_) == nullptr) {
@@ -148,8 +149,7 @@ void LayerCost::router(Stream& stream, Direction direction) {
   gemm_dtype_ = dtype;
 }
 
-/// Adds a GEMM that every tensor rank runs on its own tokens: the router, or the one that narrows tokens or widens them
-/// again.
+/// Adds a GEMM that every tensor rank runs on its own tokens: the router, or the GEMM that narrows or widens tokens.
 void LayerCost::own_tokens_gemm(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   if (direction == Direction::forward) {
     gemm(stream, own_tokens_, n, k);

@@ -36,7 +36,7 @@ double shared_inside(const Machine& machine, std::int64_t distance) {
                            machine.strided_rates->of_whole({.stride = 1, .ranks = 2}));
 }
 
-/// Returns the time of sends from this many GPUs of one node to their counterparts in another.
+/// Returns the time of sends from this many GPUs of one node to their counterparts in another node.
 Duration across_nodes(const Machine& machine, int gpus, Bytes bytes) {
   return p2p_time(limited(machine.network->peer, rate_across(machine, {.of_group = gpus, .of_node = gpus})), bytes);
 }

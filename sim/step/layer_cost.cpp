@@ -25,8 +25,8 @@ namespace {
 constexpr Flops hot{1e24};
 
 /// Bytes that softmax and dropout move per 16-bit score. The forward softmax reads and writes the score. The backward
-/// softmax reads it and its gradient, and writes the result. Dropout reads and writes the score and reads a mask of one
-/// byte, in both directions.
+/// softmax reads the score and its gradient, and writes the result. Dropout reads and writes the score and reads a mask
+/// of one byte, in both directions.
 constexpr double softmax_bytes = 4.0;
 constexpr double softmax_backward_bytes = 6.0;
 constexpr double dropout_bytes = 5.0;

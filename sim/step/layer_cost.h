@@ -139,11 +139,11 @@ class LayerCost {
   /// Returns the norm after the layers of a prefill or a decoding step, with the residual before it.
   [[nodiscard]] Stream last_norm() const;
   /// Returns the logits of each sequence's last token, and their gather from the tensor ranks. Ranks that share the
-  /// tokens gather these first. A checkpoint with narrow weights keeps those of the logits wide.
+  /// tokens gather these first. A checkpoint with narrow weights keeps the weights of the logits wide.
   [[nodiscard]] Stream last_logits() const;
 
-  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, and that
-  /// its kernels do not make longer because the host issues more of them. Requires `kernels` to run on the machine
+  /// Returns the GEMMs of forward passes whose device time is shorter with the implementation than without it, except
+  /// GEMMs that take longer because the host issues more kernels. Requires `kernels` to run on the machine
   /// (refusal_of), and tensor ranks to share the tokens.
   [[nodiscard]] std::vector<ImplementedGemm> saved_by(const Implementation& kernels);
 
@@ -184,7 +184,8 @@ class LayerCost {
   [[nodiscard]] Duration core_time(const AttentionSize& size) const;
   void attention_core(Stream& stream, Direction direction) const;
   void core_again(Stream& stream) const;
-  /// Adds everything but the attention core that selective recomputation runs again. Requires such a plan.
+  /// Adds everything but the attention core that selective recomputation runs again. Requires a plan with selective
+  /// recomputation.
   void selected_again(Stream& stream);
   void norm_and_gemms_again(Stream& stream, LayerPart part) const;
   void attention_again(Stream& stream) const;
@@ -233,7 +234,7 @@ class LayerCost {
   [[nodiscard]] bool adds_to_sums() const {
     return plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation;
   }
-  /// Adds gradients of 16 bits to 32-bit sums, where no GEMM does it.
+  /// Adds gradients of 16 bits to 32-bit sums, where GEMMs do not add to these sums.
   void accumulation(Stream& stream, std::int64_t parameters) const;
   /// Returns the time of a GEMM that runs while a collective holds `ctas` SMs.
   [[nodiscard]] Duration gemm_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
@@ -242,7 +243,7 @@ class LayerCost {
   [[nodiscard]] Duration logits_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient) const;
   [[nodiscard]] Duration gemm_time(GemmSize size, bool into_gradient, int ctas) const;
   /// Returns the bytes of the gathered input of a GEMM, or of the gathered gradient of its output. TransformerEngine
-  /// and torchao quantize them before the gather if the GEMM is in fp8.
+  /// and torchao quantize both before the gather if the GEMM is in fp8.
   [[nodiscard]] Bytes gathered_state() const;
   /// Adds a GEMM of the layer with its collective.
   void site(Stream& stream, const Projection& projection, Direction direction);

@@ -48,17 +48,17 @@ struct StageTimes {
   std::vector<LastBackward> last_backward;  ///< In the order in which they end.
 };
 
-/// Returns the times by stage. A pass starts when its stage has finished the previous one and its input has arrived; a
+/// Returns the times by stage. A pass starts when its stage has finished the previous pass and its input has arrived; a
 /// stage runs passes in the schedule's order, not in order of arrival. A send does not occupy a stage. Requires the
 /// number of micro-batches to be a multiple of the stages where interleave > 1, and one chunk per stage where the
 /// backward pass is split.
 ///
-/// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes them
-/// i micro-batches after the gradients of the inputs. Every stage therefore keeps the activations of as many
-/// micro-batches as there are stages, as the first stage does in 1F1B, and the weight gradients fill the bubble at the
-/// end. If f, b and w are the times of the forward pass, the backward pass to the inputs and the backward pass to the
-/// weights, w is at most f and b, and there are at least as many micro-batches as stages, then the bubble is
-/// (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
+/// ZB-H1 takes the gradients of weights off the path from stage to stage: stage i warms up as in 1F1B and computes the
+/// gradients of weights i micro-batches after the gradients of the inputs. Every stage therefore keeps the activations
+/// of as many micro-batches as there are stages, as the first stage does in 1F1B, and the weight gradients fill the
+/// bubble at the end. If f, b and w are the times of the forward pass, the backward pass to the inputs and the backward
+/// pass to the weights, w is at most f and b, and there are at least as many micro-batches as stages, then the bubble
+/// is (stages - 1) (f + b - w), where 1F1B has (stages - 1) (f + b + w).
 std::vector<StageTimes> simulate(const Pipeline& pipeline);
 
 }  // namespace commfuse

@@ -460,9 +460,9 @@ class StepDoubts {
     }
   }
 
-  /// Makes comparisons of the last added row with other rows also count the errors of the costs of its own
-  /// implementation, with which `point` prices the row. So rows with the same kernels do not differ by these errors.
-  /// The row's own error stays unchanged.
+  /// Makes comparisons of the last added row with other rows also count the errors of the costs of the row's own
+  /// implementation. `point` prices the row with this implementation. Rows with the same kernels then do not differ by
+  /// these errors. The row's own error stays unchanged.
   void compare_last_as(const StepPoint& point, std::span<const RaisedKernels> raised_kernels) {
     doubts_.back().beside_others = step_uncertainty(point, times_, time_, raised_, raised_kernels);
   }
@@ -511,7 +511,7 @@ class StepDoubts {
     std::size_t row = 0;
     Duration time{};
     Uncertainty uncertainty;
-    std::optional<Uncertainty> beside_others;  ///< For comparisons, if it differs.
+    std::optional<Uncertainty> beside_others;  ///< Uncertainty for comparisons, if it differs.
     [[nodiscard]] const Uncertainty& compared() const { return beside_others ? *beside_others : uncertainty; }
   };
   StepTime time_;
@@ -782,7 +782,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& wanted) {
   } else {
     require_possible(point);
     const auto implementations = implementations_at(run, library_, point);
-    const Implementation* framework_kernels = nullptr;  // Comparisons count their errors.
+    const Implementation* framework_kernels = nullptr;  // Comparisons count the errors of its costs.
     if (!point.framework.name.empty()) {
       point.strategies = strategies_by_default(point.framework);
       rows.push_back(row_of(settings, run, point, {.name = point.framework.name}, site.times));

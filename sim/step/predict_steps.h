@@ -37,9 +37,9 @@ class StepPoints {
   /// Returns rows(); for a plan whose settings clash, returns one row with the reason.
   [[nodiscard]] std::vector<StepRow> rows_or_reason(const Settings& wanted);
 
-  /// Returns the evidence of a training step. Its settings must name the framework, or the only strategy, under which
-  /// it ran. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off, for a plan
-  /// whose settings clash, and for a time that require_within_peak() refuses.
+  /// Returns the evidence of a training step. `measured.settings` must name the framework, or the only strategy, under
+  /// which the step ran. Throws ConfigError if the settings name neither, have another scope or have `uncertainty` off,
+  /// for a plan whose settings clash, and for a time that require_within_peak() refuses.
   [[nodiscard]] StepEvidence evidence_of(const MeasuredStep& measured);
   /// Corrects all later rows by the evidence, which also lowers their uncertainty. The rows then throw ConfigError for
   /// another machine, for anything but a training step, and with `uncertainty` off.

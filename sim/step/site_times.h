@@ -86,7 +86,7 @@ class SiteTimes {
 
   /// Returns the schedules that may have the smallest mean or p99, and all schedules of serial, sampled under common
   /// draws and sorted by their time without jitter. Omits schedules that take longer without jitter than another
-  /// schedule's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
+  /// schedule's p99 with jitter. Requires options.jitter, and serial among the strategies; `point.strategy` is ignored.
   std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                    const MonteCarloOptions& options);
 

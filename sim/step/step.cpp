@@ -423,8 +423,8 @@ class Step {
     return buffer + costs_.optimizer(shared + parameters.experts * plan_.expert / replicas_.ranks);
   }
 
-  /// Returns the time of the kernels that only prepare the sums of gradients: they are set to zero before a step and,
-  /// where they are reduced, divided by the number of replicas first (Megatron-LM, DistributedDataParallel). Where
+  /// Returns the time of the kernels that only prepare the sums of gradients: the sums are set to zero before a step
+  /// and, where they are reduced, divided by the number of replicas first (Megatron-LM, DistributedDataParallel). Where
   /// gradients are scattered in each pass or are not summed by GEMMs, there is no such buffer.
   [[nodiscard]] Duration gradient_buffer(std::int64_t parameters) const {
     if (!point_.framework.fuses_accumulation || plan_.scatters_each_pass()) {

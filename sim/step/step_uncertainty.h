@@ -55,7 +55,8 @@ struct RaisedKernels {
 };
 
 /// Returns one implementation for each cost on this machine that has an error, except the residual. SiteTimes
-/// recognizes implementations by their address, so these must not be destroyed before all SiteTimes that priced them.
+/// recognizes implementations by their address, so the returned implementations must outlive all SiteTimes that priced
+/// them.
 std::vector<RaisedKernels> raised_by_error(const Implementation& kernels, const Machine& machine);
 
 /// The time of a point: a step, a prefill or a decoding step.

@@ -7,7 +7,7 @@ namespace commfuse {
 
 namespace {
 
-/// A plan with its time, or a lower bound of it.
+/// A plan with its time or with a lower bound of its time.
 struct Ranked {
   Duration time{};
   std::size_t plan = 0;  ///< index into the plans given

@@ -36,8 +36,8 @@ TiedPlan tied_plan(const TunedPlan& plan);
 
 /// Returns at most `limit` plans, fastest first, each evaluated in place of the point's own plan. Up to `limit`, every
 /// plan that takes at most 1 + `within` times as long as the fastest is among them; slower plans may be missing. Plans
-/// are priced in order of their lower bounds, until no other plan can be among these. Requires what predict_step()
-/// requires for each plan, and throws as predict_step() does.
+/// are priced in order of their lower bounds, until no other plan can be among the returned plans. Requires what
+/// predict_step() requires for each plan, and throws as predict_step() does.
 FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times, std::size_t limit,
                            double within = std::numeric_limits<double>::infinity());
 

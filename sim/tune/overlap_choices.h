@@ -16,7 +16,7 @@
 namespace commfuse {
 
 /// A GEMM of a layer's forward pass by its name in TransformerEngine: the keys of the overlap configuration begin with
-/// it, as in "fc1_fprop" and "fc1_dgrad".
+/// this name, as in "fc1_fprop" and "fc1_dgrad".
 struct OverlapGemm {
   std::string_view name;
   Scope scope = Scope::qkv;
@@ -50,7 +50,7 @@ struct OverlapChoices {
   std::string unmeasured;  ///< The warning that nobody measured the kernels on such GPUs; may be empty.
 
   [[nodiscard]] bool by_own_prices() const { return no_prices.empty(); }
-  /// Returns whether the GEMMs with a reduce-scatter, or those with an all-gather, include one that overlaps.
+  /// Returns whether the GEMMs with a reduce-scatter, or those with an all-gather, include a GEMM that overlaps.
   [[nodiscard]] bool overlaps(bool scatters) const;
   /// Returns whether any GEMM overlaps.
   [[nodiscard]] bool overlap_somewhere() const { return overlaps(true) || overlaps(false); }

@@ -76,7 +76,7 @@ ContextExchange other_exchange_of(const TrainingPlan& plan);
 
 struct StrategyWithoutSchedule {
   const Strategy* strategy = nullptr;
-  std::string reason;  ///< A sentence, such as too few tokens to split.
+  std::string reason;  ///< A sentence, for example that there are too few tokens to split.
 };
 
 struct Tuning {
