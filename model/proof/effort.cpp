@@ -86,7 +86,7 @@ class Effort {
 
   const Program& program_;
   Ranks ranks_;
-  std::int64_t lanes_;   // ops remembered per block: its last writer, and its last reader on each lane
+  std::int64_t lanes_;   // number of ops remembered per block: its last writer, and its last reader on each lane
   std::int64_t naming_;  // effort to find the tensor that an op makes
 };
 

@@ -47,7 +47,7 @@ class ArrivalGemms {
 
   const Stage& stage_;
   std::int32_t group_;
-  std::int32_t expected_;  // shards that have not arrived yet; matters only if group_ > 1
+  std::int32_t expected_;  // number of shards that have not arrived yet; matters only if group_ > 1
   Operand weight_;
   Piece pending_;
   OpId last_{};

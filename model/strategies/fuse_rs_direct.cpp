@@ -136,7 +136,7 @@ class DirectSum {
   BufferId own_product_;
   CommLanes lanes_;
   std::vector<Flight> sent_;  // by step and part
-  std::int32_t summed_ = 1;   // slots of the inbox that the sum contains
+  std::int32_t summed_ = 1;   // number of inbox slots that the sum contains
   OpId product_{};
 };
 

@@ -113,7 +113,7 @@ class NestedSum {
   const Stage& stage_;
   ProgramBuilder& builder_;
   const StrategyOptions& options_;
-  std::int32_t inner_;  // ranks of a node
+  std::int32_t inner_;  // number of ranks of a node
   BufferId sum_;
   BufferId partial_;
   BufferId node_sum_;

@@ -188,7 +188,7 @@ class RingSum {
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
   std::size_t first_own_;  // index of the rank's own shard's first partial product
-  std::size_t slots_;      // slots for partial products
+  std::size_t slots_;      // number of slots for partial products
   BufferId sum_;
   BufferId partial_;
   CommLanes lanes_;

@@ -55,7 +55,7 @@ class ScatterSteps {
   const StrategyOptions& options_;
   BufferId output_;
   Slots slots_;
-  std::int32_t rows_;  // rows of a shard
+  std::int32_t rows_;  // number of rows of a shard
   DType dtype_;
   BufferId partial_{};
   BufferId arriving_{};       // ring: two running sums; direct: one slot per sender

@@ -42,14 +42,14 @@ inline constexpr std::size_t max_own_options = 8;
 /// Values of all options. Options that a strategy does not use keep their defaults.
 struct StrategyOptions {
   std::int32_t slices = 4;      // k of data slicing
-  std::int32_t sub_slices = 1;  // m: parts of one shard that are sent and multiplied one by one
+  std::int32_t sub_slices = 1;  // m: number of parts of one shard, which are sent and multiplied one by one
   Form form = Form::ring;
   LaneKind add_lane = LaneKind::compute;  // lane for the adds of a ring, and of sums on arrival: compute or aux
   Sum sum = Sum::end;                     // when the direct form, or a weight's gradient, is summed
-  std::int32_t lanes = 1;                 // communication lanes
+  std::int32_t lanes = 1;                 // number of communication lanes
   Directions directions = Directions::one;
-  std::int32_t group = 1;  // g: ring steps whose shards one GEMM multiplies together
-  std::int32_t inner = 1;  // ranks of the inner ring of nested rings; 1: the ring is flat
+  std::int32_t group = 1;  // g: number of ring steps whose shards one GEMM multiplies together
+  std::int32_t inner = 1;  // number of ranks of the inner ring of nested rings; 1: the ring is flat
   AttentionCut attention = AttentionCut::whole;
   /// Values of the options of Strategy::own_options; 0 is the default.
   std::array<std::int16_t, max_own_options> own_values{};

@@ -14,7 +14,7 @@ namespace commfuse {
 struct Way {
   std::int32_t shift = 1;  // 1: to the next rank; -1: to the previous one
   std::int32_t block = 0;  // block of every shard
-  std::int32_t chain = 0;  // number of the way; transfers of one way run in sequence
+  std::int32_t chain = 0;  // index of the way; transfers of one way run in sequence
 };
 
 /// Ways whose blocks arrive in the same step and are multiplied together.

@@ -66,7 +66,7 @@ inline constexpr std::array all_scopes{Scope::qkv,
 
 /// Size of the input.
 struct Load {
-  std::int64_t batch = 1;  // sequences
+  std::int64_t batch = 1;  // number of sequences
   std::int64_t seq = 1;    // tokens per sequence
   [[nodiscard]] std::int64_t tokens() const { return batch * seq; }
 };

@@ -26,7 +26,7 @@ struct TokenRun {
 };
 
 struct TokenOrder {
-  std::int32_t cuts = 1;  // cuts of all shards together
+  std::int32_t cuts = 1;  // number of cuts of all shards together
   bool zigzag = false;
 
   /// Returns the number of blocks per cut.

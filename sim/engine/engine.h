@@ -59,7 +59,7 @@ class Engine {
     Rank rank = 0;
     std::uint16_t lane = 0;
     Phase phase = Phase::waiting;
-    std::int8_t halves = 0;  // halves of an exchange that have not ended
+    std::int8_t halves = 0;  // number of halves of an exchange that have not ended
     bool sent = false;       // push only: the send half has ended
   };
 

@@ -32,7 +32,7 @@ class MaxMin {
  private:
   struct Share {
     double free_capacity = 0.0;  // capacity that no settled flow uses
-    std::int32_t flows = 0;      // flows that are not settled
+    std::int32_t flows = 0;      // number of flows that are not settled
     std::uint32_t first = 0;     // index of its first flow in members_
     std::uint32_t members = 0;
     bool changed = false;  // listed in changed_
@@ -41,7 +41,7 @@ class MaxMin {
   struct Level {
     double rate = 0.0;
     std::int32_t link = 0;
-    std::int32_t flows = 0;  // unsettled flows at that time; if their number has changed, the link has a later entry
+    std::int32_t flows = 0;  // number of unsettled flows at that time; if it has changed, the link has a later entry
   };
   void list_members(std::span<const Flow> flows, std::span<const double> capacity);
   void push(std::int32_t link);

@@ -72,7 +72,7 @@ class KindPlanner {
   const GpuOffer& offer_;
   StructureCache& structures_;
   double model_error_;     ///< Relative error of a step without the errors of the machine's parameters.
-  std::int64_t max_gpus_;  ///< GPUs that are available and within the power limit.
+  std::int64_t max_gpus_;  ///< Number of GPUs that are available and within the power limit.
   Machine machine_;
   LayoutSearch search_;
   std::vector<std::int64_t> counts_;            ///< Counts of GPUs that are planned, ascending.

@@ -467,7 +467,7 @@ class Replay::Pass {
   const Costs& costs_;
   Replay& memory_;
   FoldedMesh mesh_;    // mesh of the replayed ranks
-  std::size_t ranks_;  // ranks in a register
+  std::size_t ranks_;  // number of ranks in a register
   std::size_t lanes_;
   std::size_t width_;
   Prices price_;

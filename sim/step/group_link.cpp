@@ -63,7 +63,7 @@ Duration send_time(const Machine& machine, const StageSend& send, std::int64_t s
   const std::int64_t to = send.first_gpu + (stage + 1) % send.stages * send.gpus_per_stage;
   const double inside = shared_inside(machine, std::abs(to - from));
   Duration slowest{};
-  int crossing = 0;  // pairs so far that leave the node of `gpu`
+  int crossing = 0;  // number of pairs so far that leave the node of `gpu`
   // Pairs that are shifted by one node take the same time.
   for (std::int64_t i = 0; i < std::min(send.gpus_per_stage, gpus_per_node); ++i) {
     const std::int64_t gpu = from + i;

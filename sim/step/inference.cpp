@@ -125,7 +125,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const auto keys = static_cast<double>(point.cached + 1);
   const auto score_width = static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
   const double indexed = keys * static_cast<double>(indexer.heads * indexer.head_dim);
-  double products = 0.0;  // multiplications of one sequence over all layers
+  double products = 0.0;  // number of multiplications of one sequence over all layers
   for (const LayerRun& run : layer_runs(model)) {
     if (run.kind.attention) {
       const auto seen = static_cast<double>(last_keys(model, run.kind, point.cached + 1));

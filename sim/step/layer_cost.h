@@ -102,7 +102,7 @@ struct ForwardBlocks {
 class LayerCost {
  public:
   /// Requires `point` to have a possible plan that fits its machine. `point` and `sites` must outlive this object.
-  /// `held_sms`: SMs that an exchange of replicas holds all the time.
+  /// `held_sms`: number of SMs that an exchange of replicas holds all the time.
   LayerCost(const StepPoint& point, SiteTimes& sites, int held_sms = 0);
 
   /// Returns the model as tensor ranks hold it, with copied kv heads where tensor ranks need copies. The kinds of
@@ -327,12 +327,12 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
-  int sms_;                    ///< SMs that no exchange holds.
+  int sms_;                    ///< Number of SMs that no exchange holds.
   DType gemm_dtype_;           ///< Dtype of the next GEMMs.
   Stream* weights_ = nullptr;  ///< Stream for gradients of weights while a backward pass is split, else null.
   std::vector<Stream>* parts_ = nullptr;  ///< Kernels before each sum while sums contain norms, else null.
-  std::int64_t tokens_;                   ///< Tokens of a pass that the tensor ranks process together.
-  std::int64_t own_tokens_;               ///< Tokens of this rank's norms and residuals.
+  std::int64_t tokens_;                   ///< Number of tokens of a pass that the tensor ranks process together.
+  std::int64_t own_tokens_;               ///< Number of tokens of this rank's norms and residuals.
   std::optional<Transformer> mamba_in_;   ///< Models whose MLP has the shape of a state space's projections.
   std::optional<Transformer> mamba_out_;
   std::optional<Transformer> shared_experts_;  ///< A model whose MLP is the shared experts side by side.

@@ -27,7 +27,7 @@ struct SitePoint {
   Scope scope = Scope::qkv;
   std::int32_t ranks = 1;
   std::int64_t tokens = 1;
-  std::int64_t batch = 1;     ///< Sequences in the tokens, where the scope has attention.
+  std::int64_t batch = 1;     ///< Number of sequences in the tokens, where the scope has attention.
   DType dtype = DType::bf16;  ///< fp8: only for the GEMMs; data that is sent or added uses 16 bits.
   const Strategy* strategy = nullptr;
   AttentionWindow window{};  ///< Used if the scope has attention.

@@ -16,7 +16,7 @@ namespace commfuse {
 /// Breakdown of the step's time on the stage that computes longest; the parts add up to the step.
 struct StepBreakdown {
   Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
-  Duration waiting{};    ///< For other stages (pipeline bubble), sends, a slow host, and the end of the last stage.
+  Duration waiting{};    ///< Waiting for other stages (pipeline bubble), sends, a slow host, and the last stage's end.
   Duration gradients{};  ///< Exposed reduction after the last backward pass, and gathering of weights.
   Duration optimizer{};
 };
@@ -37,7 +37,7 @@ struct StepPrediction {
   StepBreakdown parts;
   double tokens_per_second = 0.0;
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
-  double hfu = 0.0;   ///< Includes recomputation.
+  double hfu = 0.0;   ///< Like `mfu`, but the FLOPs include recomputation.
   StepMemory memory;  ///< Memory of the GPU that needs the most.
   bool fits = true;   ///< The GPU has that much memory.
 };
@@ -85,7 +85,7 @@ struct InferenceBreakdown {
   Duration mixing{};   ///< Attention or state spaces, with their collectives.
   Duration mlp{};      ///< MLPs or experts, with their collectives.
   Duration other{};    ///< Embedding, norms with residuals, and logits.
-  Duration waiting{};  ///< For a host slower than its GPU.
+  Duration waiting{};  ///< Waiting for a host that is slower than its GPU.
 };
 
 /// A forward pass over the prompts of a micro-batch on one stage, shared by tensor ranks, without pipeline and loss.

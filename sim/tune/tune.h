@@ -142,7 +142,7 @@ struct TuneOptions {
 /// possible, and as require_possible(StepPoint) does.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
-/// Returns only the sites, for one micro-batch of the plan, without samples. Requires sequence parallelism.
+/// Returns only the sites, for one micro-batch of the plan, without samples. Requires point.plan.sequence_parallel.
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
 
 }  // namespace commfuse
