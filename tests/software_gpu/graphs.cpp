@@ -133,7 +133,9 @@ class Launch {
         status = run_watched(node.work);
       }
       const std::lock_guard lock(mutex_);
-      status_ = status;
+      if (status_ == cudaSuccess) {  // An error of another chain, which ended meanwhile, stays.
+        status_ = status;
+      }
       done_[i] = true;
       ended_[i] = stated_now();
       changed_.notify_all();

@@ -327,7 +327,7 @@ void NcclExecutor::finish() {
   const bool finished = driver().finish(patience());
   if (const std::optional<std::string> failure = network.failure()) {
     network.abort();
-    throw std::runtime_error(fmt::format("NCCL: {}", *failure));
+    throw std::runtime_error(*failure);
   }
   if (!finished) {
     network.abort();

@@ -284,7 +284,9 @@ class FakeNetwork final : public Network {
   void omit_waits() { waits_ = false; }
   /// Returns the signals for this rank, on all communicators, that were raised but not waited for.
   [[nodiscard]] int left_over() const;
-  [[nodiscard]] std::optional<std::string> failure() override { return std::nullopt; }
+  /// Makes the network report this failure from now on.
+  void fail(std::string failure) { failure_ = std::move(failure); }
+  [[nodiscard]] std::optional<std::string> failure() override { return failure_; }
   void abort() override {}
 
  private:
@@ -298,6 +300,7 @@ class FakeNetwork final : public Network {
   std::size_t first_ = 0;
   std::size_t next_ = 0;
   bool waits_ = true;
+  std::optional<std::string> failure_;
   std::map<FakeCluster::Way, int> awaited_;
 };
 

@@ -117,6 +117,33 @@ TEST(NcclExecutor, RingsOfEveryProtocolGiveTheInterpretersBits) {
   }
 }
 
+TEST(NcclExecutor, StatesTheFailureOfTheNetworkAsItIs) {
+  const auto program = shared(test::ring(2, Protocol::rendezvous, DType::bf16));
+  FakeCluster cluster(2, 11);
+  std::vector<std::string> messages(2);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      FakeNetwork network(cluster, rank, 2, {});
+      network.fail("NCCL: unhandled system error");
+      Communicators communicators(network);
+      Device device(cluster.device(rank));
+      VerifyOptions options;
+      options.executor = [&](Lowered lowered, Sizes sizes) {
+        return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), device, communicators,
+                                              RankOptions{.mode = LaunchMode::stream});
+      };
+      try {
+        static_cast<void>(verify(program, checked_sizes(*program)[0], options));
+      } catch (const std::runtime_error& error) {
+        messages[static_cast<std::size_t>(rank)] = error.what();
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(messages, std::vector<std::string>(2, "NCCL: unhandled system error"));
+}
+
 TEST(NcclExecutor, WiresOfEightBitsGiveTheInterpretersBits) {
   for (const char* name : {"ag_gemm", "gemm_rs", "mlp_swiglu"}) {
     const auto& operation = operation_named(name);
