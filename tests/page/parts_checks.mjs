@@ -80,7 +80,7 @@ export async function checkSlow(page, checks) {
   const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);
   checks.that(/^This point takes a long time, so the map is computed only when you ask for it\. Simulate .*, about \d+ s$/.test(await words("map")), "the map states why it waits");
   checks.that(/^This point takes a long time, so the comparison is computed only when you ask for it\. Simulate /.test(await words("why")), "the comparison states why it waits");
-  checks.that(!(await page.value(text("change"))).startsWith("Looking"), "what would change the verdict is known");
+  checks.that(!(await page.value(text("change"))).startsWith("Simulating nearby"), "what would change the verdict is known");
   checks.equal(
     await page.value('(document.querySelector("#map .later button").click(), [...document.querySelectorAll(".later button")].map((e) => e.disabled))'),
     [true, true],
