@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 AND MIT
 // Copyright (c) 2018, Arm Limited. The MIT licence of this file is in model/math/LICENSES.
-// Tables of exp and pow, from musl 1.2.3 (exp_data.c).
+// Table that exp and pow share, from musl 1.2.3 (exp_data.c).
 #include "model/math/exp_table.h"
 
 namespace commfuse::math::detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares two schedules: the parts of their times that differ, op by op, and the sensitivity of the result.
+// Compares two schedules: the differences between their times, by part and by op, and the sensitivity of the first.
 
 const WHY_PARTS = [
   ["compute", "essential work, uncut"],

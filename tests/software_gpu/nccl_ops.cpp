@@ -225,7 +225,7 @@ void run_operations(ncclComm& comm, const std::vector<Operation>& operations) {
     } else {
       run_messages(comm, operations);
     }
-  } catch (const Aborted&) {  // the kernel ends without writing its output
+  } catch (const Aborted&) {  // the kernel ends with its output incomplete
   }
 }
 

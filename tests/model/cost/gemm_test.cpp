@@ -77,8 +77,8 @@ TEST(EstimateGemm, AKernelThatLosesAnSmKeepsItsTile) {
 }
 
 TEST(EstimateGemm, AnSmIsNeverFasterThanItsShareOfThePeak) {
-  // Power limits the GPU to half of its peak, and the fit let loops run at twice the peak. The ten tiles take almost
-  // twice 67.108864 us on all SMs. Four SMs have the same power, but need three waves of 67.108864 us at the peak.
+  // Power limits the GPU to half of its peak, and the fit lets loops run at twice the peak. The ten tiles take just
+  // over twice 67.108864 us on all SMs. Four SMs have the same power, but need three waves of 67.108864 us at the peak.
   Accelerator accelerator = ten_sms();
   bf16_of(accelerator).loop_efficiency.value = 2.0;
   bf16_of(accelerator).burst_efficiency.value = 0.5;
@@ -139,7 +139,7 @@ TEST(EstimateGemm, EveryGroupHasItsOwnOperands) {
   EXPECT_EQ(compulsory_traffic(size).count, 5 * 2 * (2 * 4 + 4 * 3 + 2 * 3));
   EXPECT_EQ(flops_of(size).count, 5.0 * 2.0 * 2.0 * 3.0 * 4.0);
   EXPECT_EQ(tiles_of_128({.m = 129, .n = 256, .k = 8, .groups = 3}), 12);
-  // A slow HBM takes the time of all weights.
+  // With a slow HBM, the time is that of the traffic of all groups.
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e9};
   const Duration single = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
@@ -151,9 +151,9 @@ TEST(EstimateGemm, AvoidsSlowSmallTiles) {
   Accelerator accelerator = gpu_with(9);
   bf16_of(accelerator).tile_64x64.value = 0.5;
   bf16_of(accelerator).tile_128x64.value = 0.7;
-  // On nine SMs tiles of 64 x 64 now take 9 x 16.777216 = 151.0 us, tiles of 128 x 64 5 x 16.777216 / 0.7 = 119.8. The
-  // best are 128 x 128 in 3 x 33.554432 = 100.663296 us, and 192 x 128 in 2 x 50.331648, which take as long but are
-  // larger.
+  // On nine SMs, tiles of 64 x 64 now take 9 x 16.777216 = 151.0 us, and tiles of 128 x 64 take 5 x 16.777216 / 0.7 =
+  // 119.8 us. The best are 128 x 128 in 3 x 33.554432 = 100.663296 us, and 192 x 128 in 2 x 50.331648, which take as
+  // long but are larger.
   const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
   EXPECT_EQ(estimate.time, Duration{100'663'296});
   EXPECT_EQ(estimate.tile_m * estimate.tile_n, 192 * 128);
