@@ -41,7 +41,7 @@ class Resolver {
   void noting(const std::function<void()>& read);
 
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  /// Returns each warning once, in order: ready to print.
+  /// Returns each warning once, in order. finish() escapes control characters when it prints them.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   /// Prints the warnings on stderr. Throws ConfigError with every mistake, one per line.
   Settings finish();

@@ -109,11 +109,11 @@ class ProgramBuilder {
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
-  /// Adds the unfused GEMM op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
+  /// Adds a tensor defined as op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
   TensorId product_tensor(std::string name, TensorId a, TensorId b, const ProductSpec& spec = {});
   TensorId function_tensor(std::string name, Function function, TensorId of, TensorId other = no_tensor);
-  /// Adds an attention in which one block of the columns of `of` (q, k and v of some heads) becomes one block of
-  /// `columns`.
+  /// Adds a tensor defined as an attention over `of`: each block of the columns of `of` (q, k and v of some heads)
+  /// becomes one block of `columns`.
   TensorId attention_tensor(std::string name, TensorId of, Extent columns, bool causal);
 
   BufferId buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype);

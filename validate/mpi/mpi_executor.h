@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ranks as processes, here or on other machines, which share nothing. The lanes of a rank take turns in its
-// process.
+// Runs ranks as processes that share nothing, on one machine or several. The lanes of a rank take turns in its process.
 #pragma once
 
 #include <vector>
@@ -26,9 +25,9 @@ class MpiExecutor final : public Executor {
 
   [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck on all ranks when no op has ended for the crew's patience, or when a process is lost. Each rank's
-  /// clock starts when it receives the release; makespan and timeline cover all ranks on the leader, and are empty
-  /// elsewhere.
+  /// Throws Stuck on all ranks when nothing has happened on any of them for the crew's patience, or when a process is
+  /// lost. Each rank's clock starts when it receives the release; makespan and timeline cover all ranks on the leader,
+  /// and are empty elsewhere.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 

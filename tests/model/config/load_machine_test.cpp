@@ -455,7 +455,7 @@ TEST_F(LoadMachineTest, RatesBeyondTheirWiresAreRefusedWithBothRates) {
             place_in(cluster, "  collective:", 3, 11) + "network.collective.rate (370 GB/s)" + of_nic);
   EXPECT_EQ(std::ranges::count(messages, '\n'), 4);
   EXPECT_NE(messages.find("network.collective.tree.ll128.two_nodes_rate (112.6 GB/s)" + of_nic), std::string::npos);
-  // Exchanges, their small messages and all peers together are checked too.
+  // The rates of small messages and of all peers together are checked too.
   EXPECT_EQ(refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
             place_in(cluster, "    small:", 3, 13) +
                 "network.peer.small.rate (51 GB/s) exceeds the wires: a NIC's nominal_rate is 50 GB/s" + remedy);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests executors with one device per rank, and copies and flags in each other's memory: they compute identical bits
-// in every order that the streams of all ranks allow, and different bits as soon as one kind of wait is missing.
+// Tests executors with one device per rank, which access each other's memory by copies and flags. They compute
+// identical bits in every order that the streams of all ranks allow. If one kind of wait is missing, some order reveals
+// it.
 #include "validate/cuda/peer_executor.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +97,7 @@ TEST_P(PeersOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
       const auto program = shared(program_of(point));
       const Verdict verdict = verified(program, LaunchMode::stream);
       EXPECT_TRUE(verdict.ok()) << program->name;
-      EXPECT_TRUE(verdict.same_order.has_value()) << program->name;  // sums of collectives too
+      EXPECT_TRUE(verdict.same_order.has_value()) << program->name;  // T1 covers sums of collectives too
       ++run;
     }
   }
@@ -132,7 +133,7 @@ TEST(PeerExecutor, GivesTheSameBitsBehindAGate) {
   EXPECT_TRUE(verified(program, LaunchMode::gated).ok());
 }
 
-/// Runs `iterations` of a program from the interpreter's memory; true if all ranks end with the interpreter's contents.
+/// Runs `iterations` of a program on the interpreter's data; true if all ranks end with the interpreter's contents.
 bool ends_as_interpreted(const std::shared_ptr<const Program>& program, int iterations, std::uint64_t seed,
                          const OmittedWaits& omitted = {}) {
   const Sizes sizes = checked_sizes(*program)[0];
@@ -210,7 +211,8 @@ TEST(PeerExecutor, RingsThatAddUpKeepTheirBitsInEveryOrder) {
   }
 }
 
-// Most receivers are ready before any rank can send to them; rings that add reuse their buffers repeatedly.
+// Uses a ring that adds, because it reuses its buffers repeatedly. Most other receivers are ready before any rank can
+// send to them, so a missing wait would change nothing.
 TEST(PeerExecutor, DetectsAMissingWaitForTheReceiver) {
   const auto program = shared(program_of({&operation_named("gemm_rs"), &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, LaunchMode::stream).ok());
