@@ -483,9 +483,9 @@ choose_folders() {
   fi
 }
 
-# Continues from earlier results of this GPU: from those on this machine, in the folder given as EARLIER, or in a bundle
-# copied back to out/first_run. Results of another GPU are ignored in out/first_run, unless that is the bundle's own
-# folder, and are an error elsewhere.
+# Continues from earlier results of this GPU in `out`, in the folder given as EARLIER, in `bundle` or, if the bundle
+# goes to $OUT, in out/first_run, where a bundle may have been copied back. Results of another GPU are ignored in
+# out/first_run, unless that is the bundle's own folder, and are an error elsewhere.
 find_earlier() {
   local earlier=${1:-} folder gpu_there
   [[ -z $earlier || -n $(gpu_in "$earlier") ]] || { say "$earlier holds no bundle of a first run" && exit 2; }

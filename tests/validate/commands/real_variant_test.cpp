@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how ranks that are threads do real work in the commands that measure.
+// Tests the options of ranks that are threads, for commands that measure.
 #include "validate/commands/real_variant.h"
 
 #include <gtest/gtest.h>
