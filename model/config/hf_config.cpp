@@ -114,7 +114,8 @@ class Reader {
   std::int64_t kv_heads(std::int64_t heads) {
     // Falcon and BigCode share one head unless the file states otherwise. The newer architecture of Falcon ignores
     // `multi_query` and gives the count in num_kv_heads.
-    const bool is_multi_query = file_.flag({"multi_query"}) && !file_.flag({"new_decoder_architecture"});
+    const bool is_multi_query =
+        file_.optional_flag({"multi_query"}).value_or(family_.multi_query) && !file_.flag({"new_decoder_architecture"});
     if (is_multi_query) {
       return 1;
     }

@@ -41,6 +41,7 @@ struct HfFamily {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t vocab = 0;
+  bool multi_query = false;  ///< All query heads share one key-value head unless the file states otherwise.
 };
 
 /// Returns nullopt for an unknown type.

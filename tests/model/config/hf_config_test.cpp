@@ -238,6 +238,10 @@ TEST_F(HfConfigTest, ReadsTheNamesOfOptAndFalcon) {
     "num_attention_heads": 71, "multi_query": true, "vocab_size": 65024)";
   EXPECT_EQ(read(falcon + "}").model.kv_heads, 1);
   EXPECT_EQ(read(falcon + "}").model.ffn, 4 * 4544);
+  const std::string silent = R"({"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32,
+    "num_attention_heads": 71, "vocab_size": 65024)";
+  EXPECT_EQ(read(silent + "}").model.kv_heads, 1);
+  EXPECT_EQ(read(silent + R"(, "multi_query": false})").model.kv_heads, 71);
   EXPECT_EQ(read(R"({"model_type": "falcon", "hidden_size": 8192, "num_hidden_layers": 60, "num_kv_heads": 8,
     "num_attention_heads": 128, "multi_query": true, "new_decoder_architecture": true, "vocab_size": 65024})")
                 .model.kv_heads,
