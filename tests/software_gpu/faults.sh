@@ -10,7 +10,8 @@
 # linker). A test program that contains the patched files is linked again too. The existing build is not changed: a copy
 # of the tree in a temporary folder is patched, and only the patched files are compiled, with the commands that Ninja
 # would run. BUILD names a build folder other than build/release; sources that differ from those of that build are
-# compiled as well, without the patch. Exits with 0 if every test fails, 1 if one passes, 2 if a patch does not apply.
+# compiled as well, without the patch. `run` exits with 0 if every test fails or hangs, otherwise with 1. `check` exits
+# with 2 if a patch does not apply, and with 77 without git.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -141,8 +142,8 @@ run_test() {
   fi
 }
 
-# Checks that the test of a fault fails, and that it passes without the fault. The patched tree, programs and plugin are
-# in $work.
+# Runs the test of a fault with the fault and, if the build has the sources of this tree, first without it; sets
+# outcome. The patched tree, programs and plugin are in $work.
 try() {
   local fault=$1 program filter target other is_compiled=""
   local -a sources

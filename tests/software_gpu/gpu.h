@@ -32,7 +32,7 @@ struct Settings {
   int patience_ms = 1500;
   /// SOFTWARE_GPU_MOST_WORK: FLOPs up to which a kernel computes; a larger kernel only takes its time. 0: all compute
   double max_work = 0.0;
-  /// SOFTWARE_GPU_KERNEL_NS: shortest time of a kernel by the stated clock; 0: the clock is the processor's
+  /// SOFTWARE_GPU_KERNEL_NS: shortest time of a kernel or copy by the stated clock; 0: the clock is the processor's
   std::int64_t kernel_ns = 0;
   double flops_per_second = 1e13;  ///< SOFTWARE_GPU_FLOPS: rate of GEMMs by the stated clock
 };
@@ -114,8 +114,8 @@ bool time_is_stated();
 std::int64_t& stated_now();
 /// Advances the stated clock to this time, if that is later.
 void wait_for_stated(std::int64_t time);
-/// Advances the stated clock to the end of a work item that began at `begin`: by its stated time, or to the time for
-/// which it waited, whichever is later.
+/// Advances the stated clock to the end of a work item: to `begin` plus the item's stated time, or not at all if the
+/// clock is later already, because the item has waited.
 void end_stated(const Work& work, std::int64_t begin);
 /// Name of the kernel that waits for the host, which takes no stated time.
 inline constexpr const char* gate_kernel = "gate";

@@ -38,7 +38,7 @@ std::string refusal_of_move(const Panel& from, const Panel& to) {
 
 constexpr const char* too_large = "a kernel works on fewer than 2^31 - 8 rows and columns; use smaller matrices";
 
-// Truncated to 32 bits, 2^32 rows would be none, and nothing would be moved.
+// Truncated to 32 bits, 2^32 rows would become 0 rows, and nothing would be moved.
 TEST(Limits, CoverMovesThatChangeTheirDtype) {
   const auto panel = [](std::int64_t rows, std::int64_t columns, DType dtype) {
     return Panel{4096, rows, columns, columns + 8, dtype};

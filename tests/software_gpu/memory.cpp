@@ -241,7 +241,7 @@ void listen_for_faults() {
   static_cast<void>(listening);
 }
 
-/// A rectangle of bytes in one piece of memory.
+/// Source or target of a copy: rows of bytes, `pitch` apart, whose extents are in Copy.
 struct Side {
   const void* at = nullptr;
   std::size_t pitch = 0;

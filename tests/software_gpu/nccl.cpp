@@ -3,8 +3,8 @@
 // function that this version lacks ends the process. Another thread issues groups of non-blocking communicators. A
 // communicator ends, even when it is aborted, only after all graphs that hold its operations. The first message between
 // two ranks connects them, which needs both ranks and an idle device. Operations of a communicator run in the order of
-// issue. Before 2.26, without NCCL_LAUNCH_ORDER_IMPLICIT=1, and in graphs from 2.30 on, so do the operations of all
-// communicators of a device.
+// issue. The operations of all communicators of a device do so too in any of three cases: before 2.26, without
+// NCCL_LAUNCH_ORDER_IMPLICIT=1, or in graphs from 2.30 on.
 #include <nccl.h>
 
 #include <fmt/format.h>
@@ -318,7 +318,7 @@ ncclResult_t issue(ncclComm& comm, const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
-/// Returns an error if the calls of a group cannot be one group of this double.
+/// Returns an error if the calls of a group cannot be one group of this double, or if a peer or a stream is wrong.
 ncclResult_t refusal(const std::vector<Operation>& operations) {
   const Operation& first = operations.front();
   for (const Operation& operation : operations) {

@@ -95,7 +95,7 @@ ncclResult_t run_later(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   return ncclInProgress;
 }
 
-/// Runs `work` on this thread.
+/// Runs `work` on this thread. If `hangs` is true, waits instead until the communicator is aborted, and fails.
 template <class Work>
 ncclResult_t run_now(Lock& lock, ncclComm& comm, bool hangs, Work work) {
   if (hangs) {

@@ -103,7 +103,7 @@ TEST(Bench, LongOpsAreNotRepeatedInAPass) {
   EXPECT_EQ(bench(programs, options, make).measured.at(0).samples.size(), 6U);
 }
 
-/// Makes executors that run every op except GEMMs on threads.
+/// Returns a function that makes executors on threads, and throws for GEMMs.
 MakeExecutor without_gemms() {
   return [](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
     if (lowered.program->ops.front().kind == OpKind::gemm) {

@@ -33,7 +33,7 @@ TEST(Agreement, CountsErrorsPairsAndTheWinner) {
   EXPECT_EQ(agreement.predicted_winner, 2U);
   EXPECT_EQ(agreement.measured_winner, 3U);
   EXPECT_NEAR(agreement.predicted_gap, 0.02, 1e-12);
-  EXPECT_EQ(agreement.pairs, 5U);  // all except the two that are 2% apart
+  EXPECT_EQ(agreement.pairs, 5U);  // all except the pair whose predicted times are 2% apart
   EXPECT_EQ(agreement.in_order, 5U);
 }
 

@@ -31,7 +31,7 @@ std::string described(int capability, int multiprocessors, int shared_memory) {
 std::string a100() { return described(80, 108, 166912); }
 std::string h100_description() { return described(90, 132, 232448); }
 
-/// Returns the last `queries` of `keys`, in a matrix with q, k and v side by side.
+/// Returns attention from the last `queries` of `keys` positions, in a matrix with q, k and v side by side.
 AttentionPieceShape slice(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t batch = 1) {
   constexpr std::int64_t head = 128;
   AttentionPieceShape shape{.sequences = batch,

@@ -282,7 +282,7 @@ class FakeNetwork final : public Network {
   void await_signals(std::size_t communicator, StreamId stream, const AwaitedSignals& signals) override;
   /// Makes the network wait for no signal from now on; the results show which waits are needed.
   void omit_waits() { waits_ = false; }
-  /// Returns the signals for this rank, on all communicators, that were raised but not waited for.
+  /// Returns the number of signals for this rank, on all communicators, that were raised but not waited for.
   [[nodiscard]] int left_over() const;
   /// Makes the network report this failure from now on.
   void fail(std::string failure) { failure_ = std::move(failure); }

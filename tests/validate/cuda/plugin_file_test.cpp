@@ -30,7 +30,7 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-/// Returns the first group of every match of `pattern`, line by line.
+/// Returns the text of the first capture group in every match of `pattern`.
 std::vector<std::string> matches_in(const std::string& text, const std::regex& pattern) {
   std::vector<std::string> matches;
   for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {

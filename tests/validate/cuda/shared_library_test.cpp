@@ -29,7 +29,7 @@ class LibrarySearch : public testing::Test {
     return root() / below;
   }
   void make_python(const fs::path& folder) { std::ofstream(make(folder) / "python3") << "#!/bin/sh\n"; }
-  /// Copies a library that can be loaded into the folder, as `soname`, and returns its path.
+  /// Copies a loadable library into the folder, under the name `soname`, and returns the path of the copy.
   fs::path put_library(const fs::path& folder) {
     Dl_info about{};
     EXPECT_NE(::dladdr(reinterpret_cast<const void*>(&::zlibVersion), &about), 0);

@@ -86,7 +86,7 @@ std::vector<std::string> wrong_runs(Executor& executor, int times) {
   return wrong;
 }
 
-/// Returns the first schedule of every operation of every strategy.
+/// Returns, for every operation, the first schedule of every strategy.
 std::vector<CheckPoint> schedules_on(std::int32_t ranks) {
   std::vector<CheckPoint> points;
   for (const CheckedOperation& operation : checked_operations()) {

@@ -194,7 +194,7 @@ TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
   EXPECT_EQ(execution.timeline.size(), 3 * program->ops.size());
   for (const OpSpan& span : execution.timeline) {
     EXPECT_LT(span.start, span.end);
-    // Time zero is the opening of the gate, one microsecond of this device before the makespan begins.
+    // Time zero is the opening of the gate; the makespan begins one call later, which takes a microsecond.
     EXPECT_LE(span.end, Instant(execution.makespan + std::chrono::microseconds(1)));
   }
 }
