@@ -143,7 +143,7 @@ TEST(List, SkipsOtherFilesOfAModelAndLinksThatLeadNowhere) {
   fs::remove_all(folder);
 }
 
-/// --model takes a folder, or a name in the Hugging Face cache.
+/// --model also takes a folder, or a name in the Hugging Face cache.
 TEST(Models, AreFoundInTheHuggingFaceCache) {
   const fs::path home = fs::temp_directory_path() / ("commfuse-cache-" + std::to_string(getpid()));
   const fs::path snapshot = home / "hub" / "models--me--mine" / "snapshots" / "abc";

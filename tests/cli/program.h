@@ -27,8 +27,8 @@ inline const std::filesystem::path project_folder = COMMFUSE_SOURCE_DIR;
 /// Returns whether golden files should be renewed, which COMMFUSE_RENEW_GOLDEN requests.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
 
-/// Runs `command` through the shell: "commfuse-sim run --seq 8K". The programs come from this build or, if it is set,
-/// from the folder PROGRAMS_UNDER_TEST (tests/software_gpu/faults.sh).
+/// Runs `command` through the shell: "commfuse-sim run --seq 8K". The programs come from this build, or from the
+/// folder PROGRAMS_UNDER_TEST if that variable is set (tests/software_gpu/faults.sh).
 inline Outcome run_program(const std::string& command) {
   static int count = 0;
   const std::filesystem::path base = std::filesystem::temp_directory_path() /

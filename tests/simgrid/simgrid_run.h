@@ -18,7 +18,8 @@ namespace commfuse::test {
 /// SimGrid, because SimGrid shares a link in proportion to the inverse of latencies, as TCP does; without latencies its
 /// shares are max-min fair.
 ///
-/// Requires exchanges that use the rendezvous protocol, over wires of one stage, and no collectives.
+/// Requires the program of `lowered` to have no collectives, and its exchanges to use the rendezvous protocol, over
+/// wires of one stage.
 std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid);
 
 }  // namespace commfuse::test

@@ -356,7 +356,7 @@ TEST(KinetoJoin, SkipsAnAllToAllWithUnevenSplits) {
                       splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
   };
   EXPECT_EQ(kineto_profile({all_to_all("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
-  // The second list has splits above the largest rank.
+  // The second list has a split above the largest number that a list of ranks may have.
   for (const char* splits : {"[1024, 1024, 1023, 1025]", "[1048576, 1024, 1024, 1024]"}) {
     const Profile profile = kineto_profile({all_to_all(splits)});
     EXPECT_TRUE(profile.collectives.empty()) << splits;

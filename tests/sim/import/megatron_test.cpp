@@ -178,7 +178,7 @@ TEST(Megatron, OneSplitOfAPipelineIsSingular) {
             "--slices 1 prices pipeline with ideal kernels");
 }
 
-/// TransformerEngine's initialize_ub gives every key that the file lacks its default method.
+/// For every key that is missing from the file, TransformerEngine's initialize_ub takes the default method.
 TEST(Megatron, GemmsThatAnOverlapFileLacksHaveTheirDefaults) {
   const OwnFolder folder;
   const Imported import = with_overlap("qkv_dgrad: {num_sm: 4}\n");

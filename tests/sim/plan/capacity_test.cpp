@@ -399,7 +399,7 @@ TEST_F(CapacityTest, AChangeOfThePriceIsStatedWithItsFraction) {
 
 TEST_F(CapacityTest, AChangeIsMeasuredFromTheFastestLayout) {
   // The answer's layout is chosen for less memory and is no more than 2% slower than the fastest. Links whose rate
-  // hardly matters to any layout must not appear to pay by this difference.
+  // hardly matters to any layout must not appear to pay because of this difference.
   const CapacityPlan result = plan("deadline: 365 days",
                                    "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 64, "
                                    "count: 64}\n",

@@ -355,7 +355,7 @@ TEST(ImplementationResiduals, ASourceIsOneDrawHoweverManyRowsItHas) {
                                        {.implementation = 0, .thread = "c", .is_elsewhere = true, .log_ratio = 2.0}};
   EXPECT_DOUBLE_EQ(residual_where_measured(0, times), std::sqrt((0.01 + 0.04 + 0.14 / 3.0) / 3.0));
   EXPECT_DOUBLE_EQ(residual_where_measured(1, times), std::sqrt((0.09 + 0.14 / 3.0) / 2.0));
-  EXPECT_DOUBLE_EQ(residual_where_measured(2, times), std::sqrt(0.14 / 3.0));  // never measured twice
+  EXPECT_DOUBLE_EQ(residual_where_measured(2, times), std::sqrt(0.14 / 3.0));  // no times of this implementation
   EXPECT_DOUBLE_EQ(residual_where_measured(0, {}), 0.2);
 }
 

@@ -66,7 +66,7 @@ TEST_F(TuneTest, LayoutsOfTwoGpusAndTwoSequencesAreCountedByHand) {
 }
 
 TEST_F(TuneTest, TriesEveryNumberOfChunksThatTheLayersAllow) {
-  // Four stages of 80 layers: 4, 8, 16, 20, 40 and 80 chunks divide 80; of the divisors of 82 none is a multiple of 4.
+  // 80 layers in four stages: 4, 8, 16, 20, 40 and 80 chunks divide 80; of the divisors of 82 none is a multiple of 4.
   model_.layers = 80;
   PlanSpace staged = space(4, 16);
   staged.wish = {.tensor = 1, .pipeline = 4, .micro_batch = 1, .recompute = Recompute::none};
@@ -347,7 +347,7 @@ TEST_F(TuneTest, PlansHaveSchedulesExactlyWhereStepsArePredicted) {
   EXPECT_GT(without, 0U);
 }
 
-/// Returns a framework whose kernels run this GEMM. They have sliced schedules for both kinds of GEMMs, which do not
+/// Returns a framework whose kernels run this GEMM. Their schedules, for both kinds of GEMMs, are sliced, and do not
 /// exist for few tokens.
 Framework framework_running(Scope site) {
   Framework framework;
