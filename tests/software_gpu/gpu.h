@@ -86,7 +86,7 @@ int current_device();
 std::string uuid_of(int device);
 /// Returns the UUID of a GPU by its number in the machine, regardless of which GPUs are visible.
 std::string uuid_in_machine(int number);
-/// True if the range lies in one piece of memory allocated on this device.
+/// True if the range lies in one piece of memory that is allocated on this device or opened for it.
 bool is_device_memory(const void* at, std::size_t bytes, int device);
 /// Sets the kernel that this thread runs; null: none.
 void set_running_kernel(const char* name);
@@ -126,7 +126,7 @@ void beat();
 bool computes(double flops);
 void take_time(double flops);
 
-/// Observes events, for CUPTI.
+/// Observes calls, work and nodes of graphs, for CUPTI.
 class Watcher {
  public:
   Watcher() = default;

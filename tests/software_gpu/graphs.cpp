@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events, captures and graphs, by CUDA's rules: a stream joins a capture by waiting for one of its events, and the
 // stream that began the capture must wait for all captured work before the capture ends. Captured work orders nothing
-// outside the graph.
+// outside the graph, except by external records of events.
 #include <algorithm>
 #include <map>
 #include <utility>

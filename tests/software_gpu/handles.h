@@ -89,7 +89,7 @@ struct CUevent_st {
   bool alive = true;
   std::mutex mutex;
   std::shared_ptr<software_gpu::Record> record;  // latest record; null: none
-  // Capture and nodes after which the latest record was captured.
+  // Capture that has the latest record, and the nodes that precede the record there.
   std::shared_ptr<software_gpu::Capture> capture;
   std::vector<std::size_t> nodes;
 };
