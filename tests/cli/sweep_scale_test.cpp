@@ -77,7 +77,7 @@ TEST_F(SweepScale, KilledMpiProcessesWithThreadsResumeToTheSameBytes) {
   if (!has_mpi()) {
     GTEST_SKIP() << "this build has no MPI, or mpirun is not installed";
   }
-  // The first process in the list is killed as soon as some points are stored: a store without points has 32 KiB.
+  // The first child of mpirun is killed as soon as some points are stored: a store without points has 32 KiB.
   run_program("sh -c '" + mpirun(2, "-q --bind-to none") + sweep("killed", "--threads 2 --samples 8192") +
               " & pid=$!; until [ $(stat -c %s killed/results.sqlite 2>/dev/null || echo 0) -gt 40000 ] || "
               "! kill -0 $pid 2>/dev/null; do sleep 0.01; done; kill -KILL $(pgrep -P $pid | head -n 1); wait $pid'");
