@@ -28,8 +28,8 @@ std::string format_bandwidth_choice(const BandwidthChoice& choice);
 std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double factor);
 
 /// Returns the machine with the links and the all-reduce kernel that the settings choose. Throws ConfigError when they
-/// choose a network for a machine without one, links more than a thousand times as fast or as slow as the machine's
-/// own, or a kernel that was not measured on the machine.
+/// choose a network bandwidth for a machine without a network, links more than a thousand times as fast or as slow as
+/// the machine's own, or a kernel that was not measured on the machine.
 Machine with_chosen_links(Machine machine, const Settings& settings);
 
 /// Loads the machine that the settings name, with the links and the all-reduce kernel that they choose. Throws

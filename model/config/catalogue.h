@@ -26,12 +26,13 @@ std::filesystem::path config_directory();
 std::vector<std::string> known_names(Catalogue catalogue);
 
 /// Returns the names or paths in a user's list such as "flux,te": the whole catalogue for "all", and nothing for "none"
-/// or an empty text. Throws ConfigError when there is no config folder.
+/// or an empty text. Throws ConfigError for "all" when there is no config folder.
 std::vector<std::string> listed_names(Catalogue catalogue, std::string_view list);
 
 /// Returns the file that a user's choice means. A choice that contains '/' or ends in .yaml, .yml or, for models and
-/// schedules, .json is a path; any other choice is a name in the catalogue. Throws ConfigError for an unknown name,
-/// with the nearest name and all known names. Does not check that a path exists.
+/// schedules, .json is a path; any other choice is a name in the catalogue or, for hardware, a cluster's name with
+/// another number of nodes (sized_cluster). Throws ConfigError for an empty or unknown name, with all known names. Does
+/// not check that a path exists.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
 /// Returns an existing file, any path and an empty string unchanged, and for a name ("train-70b") the file of the
@@ -43,8 +44,8 @@ struct SizedCluster {
   std::string name;  ///< name in the catalogue
   int nodes = 0;
 };
-/// Returns nullopt for names of another form, for names of the catalogue, and for fewer than 2 or more than 100,000
-/// nodes.
+/// Returns nullopt for names of another form, for names of the catalogue, for clusters that the catalogue lacks with
+/// two nodes, and for fewer than 2 or more than 100,000 nodes.
 std::optional<SizedCluster> sized_cluster(std::string_view name);
 
 /// Makes the path of an existing file absolute, so that a file in another folder can name it; returns every other

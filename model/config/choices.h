@@ -48,7 +48,7 @@ struct ScopeChoice {
   Scope layer = Scope::mlp;  ///< The scope if `work` is `layer`.
 
   [[nodiscard]] bool is_whole_model() const { return work != Use::layer; }
-  /// Returns true for a pass without gradients.
+  /// Returns true for prefill and decode, the passes of a whole model without gradients.
   [[nodiscard]] bool is_inference() const { return work == Use::prefill || work == Use::decode; }
 };
 inline std::string_view name_of(const ScopeChoice& scope) {
@@ -375,7 +375,7 @@ inline constexpr std::array of_evaluation{
 
 }  // namespace run_settings
 
-/// Returns the number of runs to sample: 1000 by default, 1 without jitter.
+/// Returns the number of runs to sample: `samples` if it is set, otherwise 1000 with jitter and 1 without.
 std::int64_t samples_of(const RunChoices& run);
 
 }  // namespace commfuse

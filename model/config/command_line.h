@@ -28,8 +28,8 @@ inline constexpr int hardware_absent = 69;
 /// Returns the footer of the top-level help.
 std::string exit_codes_in_words();
 
-/// Adds a subcommand. `fill` adds its flags only when the command line names it, because adding the flags of all
-/// subcommands takes longer than many runs.
+/// Adds a subcommand. `fill`, which adds the subcommand's flags, runs only when the command line names the subcommand,
+/// because adding the flags of all subcommands takes longer than many runs.
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill);
 

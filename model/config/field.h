@@ -52,7 +52,7 @@ const Field* field_called(std::string_view word);
 /// Returns the remedy for an unknown key: the nearest setting, or all of them.
 std::string remedy_for_key(std::string_view wrong);
 
-/// Returns, for example, "a whole number from 1 to 1G tokens" or "one of: mlp, ...".
+/// Returns, for example, "a whole number of tokens from 1 to 1G" or "one of: mlp, ...".
 std::string values_in_words(const Field& field);
 
 }  // namespace commfuse

@@ -25,8 +25,8 @@ namespace commfuse {
 
 struct Implementation;
 
-/// GEMMs that an implementation may run in a step: all GEMMs of forward passes and, in backward passes, the GEMM after
-/// an all-gather that computes the input gradient of a row-parallel GEMM.
+/// GEMMs that an implementation may run in a step: all tensor-parallel GEMMs of forward passes and, in backward passes,
+/// the GEMM that follows an all-gather and computes the input gradient of a row-parallel GEMM.
 inline constexpr std::array implementation_scopes{Scope::qkv,  Scope::out_proj,          Scope::gate_up,
                                                   Scope::down, Scope::out_proj_backward, Scope::down_backward};
 
@@ -97,7 +97,7 @@ class Settings;
 /// Returns the settings with the framework's choices in place of presets.
 Settings with_defaults_of(const Framework& framework, Settings settings);
 
-/// Returns the plan with everything that the framework chooses.
+/// Returns the plan with the framework's `settings`, which replace any other values.
 TrainingPlan with_defaults_of(const Framework& framework, const TrainingPlan& plan);
 
 }  // namespace commfuse

@@ -174,7 +174,7 @@ class Reader {
                            .key_value_rank = file_.count({"kv_lora_rank"}, model_size_range),
                            .position_dim = file_.count({"qk_rope_head_dim"}, head_range),
                            .value_dim = file_.count({"v_head_dim"}, head_range)};
-    file_.first_of({"qk_head_dim", "head_dim"});  // marks these keys as used: the sum of both parts, or one of them
+    file_.first_of({"qk_head_dim", "head_dim"});  // marks as used keys that repeat a size: of both parts, or of one
     if (file_.has("index_topk")) {
       latent.indexer = Indexer{.heads = file_.count({"index_n_heads"}, head_range),
                                .head_dim = file_.count({"index_head_dim"}, head_range),

@@ -10,7 +10,7 @@ namespace {
 
 using enum QkNorm;
 
-/// Returns the defaults of plain decoders before 2023: two matrices per MLP, LayerNorm, biases.
+/// Returns the defaults of plain decoders before 2023: two matrices per MLP, tied embeddings, LayerNorm, biases.
 constexpr HfFamily early(std::string_view model_type) {
   return {.model_type = model_type, .gated_mlp = false, .tied = true, .norm = Norm::layer, .biases = true};
 }

@@ -14,7 +14,7 @@ namespace commfuse {
 enum class HfWindows : std::uint8_t {
   all,
   alternate,  ///< Every second layer, from the first (Gemma 2, gpt-oss).
-  but_every   ///< All layers except every n-th, n from the file (Gemma 3, Cohere 2, Llama 4).
+  but_every   ///< All layers except every n-th, n from the file or full_every (Gemma 3, Cohere 2, Llama 4).
 };
 
 /// Flags state what a model of the family has unless its file states otherwise.
@@ -34,9 +34,9 @@ struct HfFamily {
   bool shared_gate = false;
   bool implied_shared_expert = false;  ///< The family has a shared expert as wide as a routed one.
   HfWindows windows = HfWindows::all;
-  std::int64_t full_every = 0;  ///< The n of HfWindows::but_every.
-  /// Defaults of huggingface/transformers for fields that a file omits. 0: the file must have the field; for head_dim,
-  /// the default is hidden / heads.
+  std::int64_t full_every = 0;  ///< The n of HfWindows::but_every if the file states none.
+  /// Defaults of huggingface/transformers for fields that a file omits. 0: the file must have the field, except that
+  /// kv_heads then defaults to heads, and head_dim to hidden / heads.
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;

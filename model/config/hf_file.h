@@ -51,7 +51,8 @@ class HfFile {
   bool flag(HfKeys keys) { return optional_flag(keys).value_or(false); }
   /// Returns an empty string when the key is absent or not a string.
   std::string word(HfKeys keys);
-  /// Returns the strings of a list, or an empty list when the key is absent or not a list.
+  /// Returns the items of a list, an empty string for each item that is not a string; an empty list when the key is
+  /// absent or not a list.
   std::vector<std::string> words(HfKeys keys);
 
   /// Returns the value of a key at the file's top level, for files that nest the language model: "model_type",

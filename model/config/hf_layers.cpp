@@ -400,7 +400,7 @@ class Layers {
       }
       model_.ffn = most_common(counts, model_.ffn);
     }
-    // DeciLM may have both; its code reads only the list.
+    // DeciLM may have both keys; its code reads only the list.
     const HfKeys head_keys{"num_key_value_heads_per_layer", "num_key_value_heads"};
     const auto heads = file_.optional_counts(head_keys, head_range);
     if (const std::string key = heads ? file_.first_of(head_keys)->key : ""; heads && is_of_all_layers(*heads, key)) {
@@ -436,7 +436,7 @@ class Layers {
     return false;
   }
 
-  /// Returns n if the last of every n layers has no window. EXAONE 4 writes the group as letters: "LLLG".
+  /// Returns the n for which the last of every n layers has no window. EXAONE 4 writes the group as letters: "LLLG".
   std::int64_t full_every() {
     const HfKeys keys{"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"};
     if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
@@ -461,7 +461,7 @@ class Layers {
     const bool has_pattern = pattern && is_of_all_layers(*pattern, "hybrid_layer_pattern");
     const std::int64_t windowed_kv_heads =
         file_.optional_count({"swa_num_key_value_heads"}, head_range).value_or(model_.kv_heads);
-    // Marks these keys as used; windowed layers are priced with the sizes of the other layers.
+    // Marks these keys as used; windowed layers are priced with the query heads and head sizes of the others.
     file_.first_of({"swa_num_attention_heads", "swa_head_dim", "swa_v_head_dim"});
     const bool has_types = !types_.empty() && is_of_all_layers(types_, "layer_types");
     const bool has_list = without_rope && chunk && without_rope->size() == size();

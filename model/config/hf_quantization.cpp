@@ -284,7 +284,8 @@ bool has_narrow_cache(const Json& quantization) {
          lowercase(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
 }
 
-/// Returns the quantization from the file that ModelOpt writes next to config.json; nullopt when the file is absent.
+/// Returns the quantization from the file that ModelOpt writes next to config.json; nullopt when that file is absent or
+/// states none.
 std::optional<Json> quantization_of_modelopt(const std::string& path) {
   const std::filesystem::path file = std::filesystem::path(path).parent_path() / "hf_quant_config.json";
   std::error_code error;

@@ -58,8 +58,8 @@ bool covers(const Implementation& implementation, SiteKind kind);
 /// Returns the reason why the machine cannot run the implementation, with the remedy; empty when it can.
 std::string refusal_of(const Implementation& implementation, const Machine& machine, std::int32_t ranks, DType dtype);
 
-/// Returns the warning "te was not measured on GPUs such as B200"; empty if it was measured on the generation of the
-/// machine's GPUs.
+/// Returns a warning such as "te was not measured on GPUs such as B200"; empty if it was measured on the generation of
+/// the machine's GPUs.
 std::string unmeasured_in_words(const Implementation& implementation, const Machine& machine);
 
 }  // namespace commfuse

@@ -22,7 +22,7 @@ constexpr Range<double> shape_range{least_stall_shape, 100.0};
 constexpr Range<double> ratio_range{0.01, 1000.0};
 constexpr std::string_view jitter_schema = "commfuse.jitter/1";
 
-/// Returns the number in a line, if there is one, and the column where its text begins.
+/// Returns the text of the number in a line, and the column where the text begins; empty text if there is no number.
 std::pair<std::string_view, std::size_t> entry_in(std::string_view line) {
   line = line.substr(0, line.find('#'));
   const std::size_t begin = line.find_first_not_of(" \t\r");

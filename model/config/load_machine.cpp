@@ -256,8 +256,8 @@ RateFactors factors_across(const Network& network, const Machine& machine, const
   return factors;
 }
 
-/// Scales the inherited rates of the network, except those of groups that the file omits. The links inside the nodes
-/// limit collectives before the change too.
+/// Scales the inherited rates of the network, except those of groups that the file omits. Before any rate changes,
+/// collectives are also limited to the links inside the nodes.
 void scale_network(YamlMap map, Network& network, Machine& machine) {
   const int gpus = machine.gpus_per_node;
   const bool has_other_nics =
@@ -292,8 +292,8 @@ double share_of_network(const Network& network, const Machine& machine, int gpus
                   group_rate / node_rate * std::max(1.0, node_rate / network.link->collective.rate.value.value));
 }
 
-/// Returns the highest rate of a collective over this many GPUs of every node: the rate of their NICs, or that of a
-/// GPU's port inside a node if it is lower.
+/// Returns the highest rate of a collective over this many GPUs of every node: the rate of their NICs or, with several
+/// GPUs per node, that of a GPU's port inside the node if the port is slower.
 BytesPerSecond limit_over_nodes(const Machine& machine, int gpus) {
   const double nics = std::min(machine.nics_per_node, gpus) * machine.network->capacity.value;
   return {gpus == 1 ? nics : std::min(nics, machine.link.capacity.value)};
@@ -430,9 +430,9 @@ std::vector<DType> own_kernel_choices(YamlMap root) {
   return dtypes;
 }
 
-/// Returns the fields that a file does not inherit from its base. Nothing about wires is inherited if this file gives
-/// another kind of topology than the base, or a file of wires while the base has none. Notes a mistake if this file has
-/// no wires and the base's wires are in a file.
+/// Returns the fields that a file does not inherit from its base. Nothing about wires except hop_latency is inherited
+/// if this file gives a different kind of topology from the base's, or a file of wires while the base has none. Notes a
+/// mistake if this file has no wires and the base's wires are in a file.
 std::vector<std::string_view> own_fields(YamlMap root, YamlMap base) {
   std::vector<std::string_view> own_keys{"schema", "name", "extends", "known_as"};
   const std::optional<YamlValue> wires = root.optional_value("topology");

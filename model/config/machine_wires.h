@@ -11,8 +11,8 @@
 namespace commfuse {
 
 /// Reads the wires of one node. Without `topology`, the node has an NVSwitch whose hops take no time. Notes mistakes;
-/// throws ConfigError when a file of wires cannot be read. `factors` scale inherited rates of the link. Requires
-/// `machine` to have its GPUs per node and its link.
+/// throws ConfigError when a file of wires cannot be read. `factors`, which are those of the link, scale inherited
+/// rates of wires. Requires `machine` to have its GPUs per node and its link.
 TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine, const RateFactors& factors);
 
 /// Checks, for a mesh or a ring, that the rate to a single peer does not exceed the rate of one wire. Notes a mistake.

@@ -198,7 +198,7 @@ std::optional<std::string> meant_node(const std::vector<std::string>& nodes, con
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text);
 
-/// Returns the cluster with this many nodes for "HGX-H100-x4".
+/// Returns the cluster that a name with a number of nodes means: "dgx-h100-x4" for "HGX-H100-x4".
 std::optional<std::string> meant_cluster(std::string_view text) {
   const std::size_t at = text.rfind("-x");
   if (at == std::string_view::npos || text.find_first_not_of("0123456789", at + 2) != std::string_view::npos) {
@@ -241,8 +241,8 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
   return gpu.words.empty() ? std::nullopt : meant_node(nodes, gpu);
 }
 
-/// Returns the folders of the cache, by default ~/.cache/huggingface/hub. The variables are read once at start-up, and
-/// this program sets none.
+/// Returns the folders that may hold the cache, in the order of search; the last is ~/.cache/huggingface/hub. The
+/// variables are read once at start-up, and this program sets none.
 std::vector<fs::path> caches() {
   std::vector<fs::path> folders;
   const auto variable = [](const char* name) -> std::string {
@@ -261,8 +261,8 @@ std::vector<fs::path> caches() {
   return folders;
 }
 
-/// Returns config.json of the revision that `main` names, or else of any revision that has the file. Requires
-/// "organization/name".
+/// Returns config.json of the revision that `main` names, or else of any revision that has the file. Requires `id` to
+/// have the form "organization/name".
 std::optional<fs::path> in_cache(std::string_view id) {
   std::string folder = fmt::format("models--{}", id);
   folder.replace(folder.find('/'), 1, "--");

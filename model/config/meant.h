@@ -33,7 +33,8 @@ std::string meant(const Field& field, std::string_view text);
 std::string_view choice_for(const Field& field, std::string_view word);
 
 /// Returns the implementation of the catalogue that has this name, or has it in `known_as`: "te" for "userbuffers".
-/// Returns nullopt for other words and without a catalogue. The name is only suggested, never applied.
+/// Returns nullopt for other words, and when an implementation of the catalogue cannot be loaded. The name is only
+/// suggested, never applied.
 std::optional<std::string> implementation_meant(std::string_view word);
 
 /// Returns true if the text has the form "organization/name" and is neither written as a path nor the name of a file.

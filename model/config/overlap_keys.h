@@ -21,7 +21,7 @@ struct OverlapKey {
   const Strategy* strategy = nullptr;  ///< Null if a file has the schedule.
   StrategyOptions options;             ///< Holds the values of `fixed`.
   OptionSet fixed;
-  std::string file;  ///< Schedule's name in configs/schedules; empty if `strategy` generates it.
+  std::string file;  ///< The schedule's name in configs/schedules, or its path; empty if `strategy` generates it.
 };
 
 /// Loads the map `keys` of an implementation's file in the order of its keys; empty if the file has none. Throws

@@ -59,8 +59,9 @@ void read_value(YamlMap& map, const E& entry, Bytes& into) {
   into = map.size(entry.key);
 }
 
-/// Records every mistake with its line and column. An omitted std::optional stays empty; any other omitted member keeps
-/// its default. `without` names a key that this map cannot have.
+/// Reads every described member from the map, and records every mistake with its line and column. An omitted optional
+/// stays empty; any other omitted member keeps its default, and counts as a mistake if it is required. `without` names
+/// a key that this map cannot have.
 template <class S>
 void read_described(YamlMap map, S& into, std::string_view without) {
   each_entry<S>([&](const auto& entry) {

@@ -10,7 +10,7 @@
 
 namespace commfuse {
 
-/// A setting's key ("strategy.slices", whose variable follows) or a flag ("--slices").
+/// Rename of a setting's key ("strategy.slices"), and so of its environment variable, or of a flag ("--slices").
 struct Rename {
   std::string_view before;
   std::string_view now;

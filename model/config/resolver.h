@@ -24,7 +24,7 @@ class Resolver {
   /// Reads a run config: nested or dotted keys, optionally with `schema: commfuse.run/1`. Relative paths in the file
   /// start at its folder.
   void read_file(const std::string& path);
-  /// Reads the settings in one map of a file. Mistakes are noted in `file`, not here.
+  /// Reads the settings in one map of a file. Mistakes are noted in `file`, not in this object.
   void read_map(YamlFile& file, const YamlValue& map);
   /// Reads variables of the form "NAME=value"; only COMMFUSE_* count, and empty ones count as unset.
   void read_environment(std::span<const std::string> variables);
@@ -43,7 +43,7 @@ class Resolver {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   /// Returns each warning once, in order. finish() escapes control characters when it prints them.
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-  /// Prints the warnings on stderr. Throws ConfigError with every mistake, one per line.
+  /// Prints the warnings on stderr. Throws ConfigError with every mistake, one per line, if there is any.
   Settings finish();
 
  private:

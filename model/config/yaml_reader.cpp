@@ -31,7 +31,8 @@ constexpr double max_bandwidth = 1e18;
 constexpr double max_compute_rate = 1e24;
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a mistake in the unit.
 
-/// Forgets that a misspelt key is missing, so that the key counts as one mistake: as an unknown key.
+/// Removes the mistake that `key` is missing, because the file misspells it: the misspelling counts only as an unknown
+/// key.
 void forget_missing(YamlDocument& document, int map, std::string_view key) {
   const auto is_same = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
   document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_same),

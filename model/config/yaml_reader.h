@@ -34,7 +34,8 @@ inline constexpr Range<std::int64_t> positive_count{1, 1'000'000'000'000};
 /// are refused.
 class YamlFile {
  public:
-  /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read or contains other YAML.
+  /// Throws ConfigError (`path:line:col: sentence; remedy`) when the file cannot be read, is not YAML, or breaks these
+  /// limits.
   explicit YamlFile(const std::filesystem::path& path);
   /// Reads a string that is not in a file. `name` replaces the path in messages.
   YamlFile(const std::string& name, const std::string& text);
@@ -48,9 +49,9 @@ class YamlFile {
   YamlValue top();
   /// Returns the number of files that this file extends, directly and indirectly.
   [[nodiscard]] int bases() const;
-  /// Returns the top of a file that this file extends, with the fields that it takes from others. Level 1 is the file
-  /// that `extends` names, level 2 the file that the file of level 1 extends, and so on. Requires 1 <= level <=
-  /// bases().
+  /// Returns the top of a file that this file extends, with the fields that the extended file itself inherits. Level 1
+  /// is the file that `extends` names, level 2 the file that the file of level 1 extends, and so on. Requires 1 <=
+  /// level <= bases().
   YamlMap base_root(int level);
 
   [[nodiscard]] const std::string& path() const;
