@@ -51,7 +51,7 @@ enum class Use : std::uint8_t {
   step,      ///< simulates a training step of a whole model
   prefill,   ///< simulates a prefill of a whole model
   decode,    ///< simulates a decoding step of a whole model
-  tune,      ///< searches the best layout of a training step
+  tune,      ///< searches for the best layout of a training step
   plan,      ///< evaluates a plan file of a training run
   lab,       ///< simulates a workload of configs/lab
   measure,   ///< runs a scope of one layer on hardware

@@ -50,8 +50,8 @@ struct SoftwareErrors {
   double latency = 0.0;
 };
 
-/// Expectations of one machine for many messages. Keeps one machine per parameter of the links, with that parameter
-/// raised by its error.
+/// Expectations of one machine for many messages. Keeps one machine per parameter of the links whose error is included,
+/// with that parameter raised by its error.
 class Expectation {
  public:
   explicit Expectation(Machine machine, ParameterErrors errors = ParameterErrors::every,
@@ -68,7 +68,7 @@ class Expectation {
  private:
   std::shared_ptr<const Machine> machine_;
   SoftwareErrors software_;
-  std::vector<Machine> raised_;  ///< one for each parameter of the links, with this parameter raised by its error
+  std::vector<Machine> raised_;  ///< one for each included parameter of the links, with it raised by its error
 };
 
 /// Returns true if the fit of the message's kind covers its size and group.

@@ -47,7 +47,7 @@ void multiply(PeerParameters& peer, double factor) {
   }
 }
 
-/// Changes every kernel that does not sum in the switch.
+/// Changes the ring in each of NCCL's protocols, and the all-to-all.
 template <class Change>
 void change_protocols(CollectiveParameters& collective, const Change& change) {
   change(static_cast<RingParameters&>(collective));

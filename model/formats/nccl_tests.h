@@ -48,12 +48,13 @@ class NoNcclTests : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// Returns all runs in a file, in order; a log may hold the output of several programs, one after the other. Text that
-/// launchers put before or inside a line (srun --label, mpirun --tag-output, kubectl logs --prefix, timestamps) is
-/// removed. `path` names the text in messages. `op` is the collective of output that does not name its program, as in
-/// older versions. Throws NoNcclTests for a string that is not output of nccl-tests. Throws ConfigError when the op or
-/// the ranks are unknown, when several runs do not name their program, when every process ran alone, and for CPU times
-/// (-C). Wrong rows (no number, negative, wrong elements, cut off) are listed as mistakes, and the other rows are read.
+/// Returns all runs in a file; a log may hold the output of several programs, one after the other. Runs of one process
+/// are in order. Text that launchers put before or inside a line (srun --label, mpirun --tag-output, kubectl logs
+/// --prefix, timestamps) is removed. `path` names the text in messages. `op` is the collective of output that does not
+/// name its program, as in older versions. Throws NoNcclTests for a string that is not output of nccl-tests. Throws
+/// ConfigError when the op or the ranks are unknown, when several runs do not name their program, when every process
+/// ran alone, and for CPU times (-C). Wrong rows (no number, negative, wrong elements, cut off) are listed as mistakes,
+/// and the other rows are read.
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op = std::nullopt);
 

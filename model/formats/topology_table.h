@@ -41,7 +41,7 @@ struct TopologyTable {
   int gpus = 0;
   std::vector<std::string> names;               // GPUs first
   std::vector<std::vector<MeetingCell>> cells;  // by GPU, then by device
-  std::vector<int> numa;                        // by GPU, where the table has it
+  std::vector<int> numa;                        // by GPU, from AMD's tables; may be empty
 };
 
 /// Largest number of NVLinks of any GPU (H100 and B200).

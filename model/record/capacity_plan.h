@@ -149,10 +149,10 @@ struct RateCurve {
   };
   std::string links;  ///< "links" or "network".
   std::vector<Point> points;
-  std::optional<double> knee;     ///< Rate of the point farthest from the chord (knee_of).
-  std::optional<double> plateau;  ///< Rate that reaches 95% of the last point's tokens.
-  /// Lowest rate whose tokens per second are within 1% of those over nearly free links; nullopt if even 16 times the
-  /// machine's rate is not enough.
+  std::optional<double> knee;     ///< Factor of the point farthest from the chord (knee_of).
+  std::optional<double> plateau;  ///< Factor that reaches 95% of the last point's tokens per second.
+  /// Lowest factor at which the tokens per second are within 1% of those over nearly free links; nullopt if even a
+  /// factor of 16 is not enough.
   std::optional<double> to_hide;
   std::optional<double> to_hide_gb_s;
 };

@@ -47,7 +47,8 @@ constexpr std::array model_columns{
     setting("scope"),
     layout_setting("gpus", "GPUs of all replicas"),
     layout_setting("tensor", "tensor-parallel ranks"),
-    // Strategies with sequence parallelism compete with all-reduces of whole outputs, so this is part of the schedule.
+    // Strategies with sequence parallelism compete with all-reduces of whole outputs, so this flag is part of the
+    // schedule.
     flag("sequence_parallel", "whether tensor ranks share tokens between their layers"),
     layout_setting("pipeline", "pipeline stages"),
     setting("interleave", "model chunks on each stage"),

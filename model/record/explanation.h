@@ -26,7 +26,7 @@ struct ExplainedOp {
   Duration together{};
 };
 
-/// Sensitivity to a parameter, or to the residual of the fit of a shape.
+/// Sensitivity to a parameter, or to the fit residual of a shape.
 struct Hold {
   std::string name;                      ///< "link.peer.rate", or for a shape "GEMM 4K x 7K x 8K"
   std::optional<Provenance> provenance;  ///< provenance of a parameter

@@ -9,8 +9,8 @@
 //
 // Rows of one shape have correlated errors, so n rows carry less information than n independent rows. The design effect
 // is the variance of the share with rows grouped by shape, divided by its variance with independent rows (Kish, "Survey
-// Sampling", 1965, 5.4 and 8.2), and at least 1. If every row has the same outcome, the design effect takes its largest
-// value, that of shapes whose rows are all equal.
+// Sampling", 1965, 5.4 and 8.2), and at least 1. If all rows have the same outcome, or the same shape, the design
+// effect takes its largest value, that of shapes whose rows are all equal.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct CheckedTime {
   ShapeKey shape{};
 };
 
-/// Rows of one kind of op on one machine that no fit has seen.
+/// Rows that no fit has seen, of one kind of op on one machine.
 struct CheckedKind {
   std::string kind;     ///< kind of op, such as "GEMM bf16"
   std::string machine;  ///< name of the hardware file

@@ -132,8 +132,8 @@ void append_values_of(const ResultRow& row, std::vector<Value>& values);
 /// parameters in words, and percentiles without the causes of the p99. Requires `values` to come from a row; rates may
 /// differ from those of that row in the last bit.
 ResultRow row_of(std::span<const Value> values);
-/// Fills in the times that no column contains, for a row whose columns were written: the busy time of the row's rank,
-/// as in row_of().
+/// Fills in the times that no column contains, for a row whose columns were written: the busy time of the critical
+/// rank, as in row_of().
 void complete_times(ResultRow& row);
 /// Fills in the schedule's parameters in words, which are empty for an implementation, and whether it is a bound. Does
 /// nothing for a row that could not be run.

@@ -146,7 +146,7 @@ std::vector<bool> flags_of(OptionSet relevant) {
   return flags;
 }
 
-/// Finds the columns of the settings that distinguish two rows, as result_columns() defines.
+/// Changes one setting of `changed` at a time, and collects the columns of the settings whose change `differ` notices.
 struct FindColumns {
   void operator()(const WordColumn& column, std::string& word) const {
     const std::string before = word;

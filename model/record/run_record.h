@@ -108,7 +108,7 @@ struct MicroBenchmark {
   /// Rank to which the times belong; for a "transfer" the sender. -1: no single rank.
   std::int64_t rank = -1;
   std::int64_t peer = -1;           ///< receiver of a "transfer"
-  bool in_place = false;            ///< a collective whose smaller buffer is its own part of the larger one
+  bool in_place = false;            ///< a collective whose smaller buffer is the rank's part of the larger one
   std::vector<Duration> samples{};  ///< one per repetition: the longest of all ranks; for "next" and "wake" all times
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };

@@ -97,7 +97,7 @@ struct PenaltyScore {
   int parts = 0;
   std::vector<double> errors;
   std::vector<double> of_no_penalty;  ///< errors of the prediction "penalty = 1" for the same GEMMs
-  std::vector<double> held_out;       ///< both kinds of errors, for GEMMs that every fit held out
+  std::vector<double> held_out;       ///< members of `errors` that every fit held out; next, those of `of_no_penalty`
   std::vector<double> held_out_of_no_penalty;
 };
 
@@ -106,12 +106,12 @@ struct StepScore {
   std::int64_t n = 0;
   double mean = 0.0;                       ///< mean error
   std::optional<double> rank_correlation;  ///< Spearman's, of measured and predicted times; none if all are equal
-  /// Pairs of layouts of one model, batch and number of GPUs whose measured times differ by more than 5%.
+  /// Number of layout pairs, each for one model, batch and number of GPUs, whose measured times differ by more than 5%.
   std::int64_t layout_pairs = 0;
   std::int64_t better_named = 0;  ///< number of these for which the faster layout was predicted
 };
 
-/// Steps that ran or ran out of memory, and the number for which this was predicted.
+/// Number of steps that are known to have run or to have run out of memory, and number of correct predictions.
 struct MemoryScore {
   std::int64_t facts = 0;
   std::int64_t agreed = 0;
@@ -119,7 +119,7 @@ struct MemoryScore {
 
 struct TableScore {
   std::string table;                  ///< name of the file
-  std::string path;                   ///< the user's text, or the folder that contains it
+  std::string path;                   ///< path of the file, as the user gave it or inside the folder that the user gave
   std::string source;                 ///< origin, from its first lines; empty if they do not state it
   std::string kind;                   ///< empty for an unknown kind of table
   std::string note;                   ///< reason why no row is scored; empty if rows were examined
@@ -144,7 +144,7 @@ struct TableScore {
   std::optional<MemoryScore> memory;      ///< from tables of memory facts, and of training steps (which all ran)
   std::vector<CheckedKind> checked;       ///< by kind and machine: rows that no fit has seen, with their intervals
   std::vector<FitRows> fits;              ///< if residuals are requested: all rows of tables that a fit read
-  std::vector<JudgedPairs> judged;        ///< pairs of the same rows, by ways and machine
+  std::vector<JudgedPairs> judged;        ///< pairs of ways to do the same work, by ways and machine
   std::vector<Observation> observations;  ///< from tables of single values
   std::optional<double> gain_distance{};  ///< largest error of a step's gain by overlap: 0.02 is two percentage points
   std::optional<double> mfu_distance;     ///< largest difference of predicted and published MFU, if the table has MFU

@@ -27,7 +27,7 @@ constexpr std::size_t deepest_nesting = 32;
 YamlPlace place_of(const YAML::Mark& mark) { return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
 
 /// Builds the tree from yaml-cpp's events, because the library's own nodes lose the places of keys, hide aliases, and
-/// silently keep the first of two equal keys.
+/// silently keep the first of two identical keys.
 class TreeBuilder final : public YAML::EventHandler {
  public:
   explicit TreeBuilder(YamlDocument& document) : document_(document) {}

@@ -61,7 +61,8 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text);
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place,
            std::span<const std::string_view> own_keys);
 
-/// Returns the field of a map with that key, or null if there is none. The first call sorts the keys.
+/// Returns the field of a map with that key, or null if there is none. The first call sorts the keys, as does the first
+/// after the map has grown.
 YamlField* find_field(YamlNode& map, std::string_view key);
 
 /// Returns `path:line:col: message` with control characters of the path escaped.
