@@ -19,11 +19,11 @@ struct HfModel {
   std::vector<std::string> unused;  ///< Keys that may matter but have no meaning in this program.
 };
 
-/// Reads a config.json. The model gets the name of the folder, or of the file. Accepts the names that Hugging Face's
-/// decoders have used since GPT-2; a model inside `text_config` or a similar key is read there. Every key is used, has
-/// no effect (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a file that is
-/// not JSON, exceeds 16 MiB or 32 levels, or has duplicate keys; a missing or wrong field; a model that is not a
-/// decoder or has layers that this program cannot price.
+/// Reads a config.json. The model gets the name of the folder, or of the file. Accepts the names of keys that Hugging
+/// Face's decoders have used since GPT-2; a model inside `text_config` or a similar key is read there. Every key is
+/// used, has no effect (model/config/hf_keys.h), or is listed in `unused`. Throws ConfigError with every mistake: a
+/// file that is not JSON, exceeds 16 MiB or 32 levels, or has duplicate keys; a missing or wrong field; a model that is
+/// not a decoder or has layers that this program cannot price.
 HfModel read_hf_config(const std::filesystem::path& path);
 
 }  // namespace commfuse

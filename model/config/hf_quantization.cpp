@@ -236,8 +236,8 @@ std::int64_t layers_with(Part part, const Transformer& model) {
   return model.layers;
 }
 
-/// Sets, for each part, the share of the layers with that part that store it in the format; the `modules` of the other
-/// layers keep 16 bits.
+/// For each part, sets the share of its layers that store it in the format; in its other layers, `modules` keep it at
+/// 16 bits.
 void put_shares(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
   std::array<std::set<int>, 3> kept_layers;
   std::array<bool, 3> keeps_all{};

@@ -212,7 +212,7 @@ Network read_network(YamlFile& file, YamlMap root) {
   return network;
 }
 
-/// Returns the estimated rates over a share of the NICs, for which no table has measurements.
+/// Returns the parameters over a share of the NICs. Their rates are priors, because no table has measured such a share.
 CollectiveParameters sharing_nics(const CollectiveParameters& all_nics, double share) {
   CollectiveParameters part = with_rates(all_nics, share);
   part.rate.provenance = Provenance::prior;

@@ -27,8 +27,8 @@ constexpr std::array kind_names{std::pair("words", OfferKind::words),       std:
                                 std::pair("settings", OfferKind::settings), std::pair("axes", OfferKind::axes),
                                 std::pair("files", OfferKind::files),       std::pair("folders", OfferKind::folders)};
 
-/// CLI11 cannot store data of this program with an option, except in the name of a check. This check accepts
-/// everything, and its name holds the offer: "offer words table,json".
+/// CLI11 cannot store data of this program with an option, except in the name of a check. The check that offers() adds
+/// accepts everything, and its name holds the offer: "offer words table,json".
 constexpr std::string_view mark = "offer ";
 
 std::string text_of(const Offer& offer) {

@@ -6,9 +6,9 @@
 //
 //   off_i = fault_i + shared n + own_i e_i      n and e_i normal
 //
-// `shared` is the error of the share of the wires' rate that a copy is assumed to get; `own` is the spread between
-// healthy copies of one node. Faults are patterns of fault_i: in all copies, in the copies of one GPU, or in the copies
-// of one pair in one or both directions, each at several degrees. Odds and false alarms are defined as in evidence.h.
+// `shared` is the error of the assumed share of the wires' rate that a copy gets; `own` is the spread between healthy
+// copies of one node. Faults are patterns of fault_i: in all copies, in the copies of one GPU, or in the copies of one
+// pair in one or both directions, each at several degrees. Odds and false alarms are defined as in evidence.h.
 // docs/decisions/0070 states where the errors come from.
 #pragma once
 

@@ -121,8 +121,8 @@ struct CapacityKind {
   /// Relative standard error of the step's time, from the parameters and the model's residual together.
   double step_error = 0.0;
   std::vector<CapacityDoubt> doubts;  ///< The largest doubts, in descending order.
-  /// Price of one GPU per hour at which this kind costs as much as the cheapest other kind. Absent without another
-  /// kind, and if energy alone costs more than that kind.
+  /// Price of one GPU per hour at which this kind costs as much as the cheapest other kind. Absent if this kind or all
+  /// others lack an answer, or if the energy of this kind alone costs more than the other kind.
   std::optional<double> break_even_price;
 
   [[nodiscard]] const CapacityRun* best() const { return answer ? &runs[*answer] : nullptr; }

@@ -60,7 +60,7 @@ class WordColumn {
   [[nodiscard]] const NarrowColumn& numbers() const { return numbers_; }
 
  private:
-  /// Returns the number of a string, which it adds if it is new.
+  /// Returns the number of a string; adds the string if it is new.
   std::int64_t number_of(const std::string& word);
 
   std::deque<std::string> words_;  // a deque, because its elements keep their addresses

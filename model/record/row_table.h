@@ -98,7 +98,7 @@ class RowTable {
 
  private:
   void order_by(const Groups& groups);
-  /// Returns the number of a schedule's options in `options_`, which it adds if they are new.
+  /// Returns the number of a schedule's options in `options_`; adds the options if they are new.
   std::int64_t number_of(const StrategyOptions& options, OptionSet relevant);
 
   using Schedule = std::pair<StrategyOptions, std::vector<bool>>;  ///< options, and which of them are relevant
