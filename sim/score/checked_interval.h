@@ -11,10 +11,10 @@ namespace commfuse::score {
 /// A measured op, with the values that determine the error of its price.
 struct CheckedOp {
   PricedShape shape;
-  std::string_view kind;  ///< "GEMM bf16".
+  std::string_view kind;  ///< Name under which intervals are counted: "GEMM bf16".
   ShapeKey key{};         ///< Sizes; rows with equal sizes have the same error.
   bool held_out = false;  ///< The op's group is held back from every fit.
-  int ranks = 1;          ///< GPUs that take part; they determine which fit applies.
+  int ranks = 1;          ///< Number of GPUs that take part; it determines which fit applies.
 };
 
 constexpr std::string_view gemm_kind(DType dtype) {

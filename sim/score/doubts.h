@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uncertainty of the price of single ops, computed as `run --uncertainty` computes it for a whole schedule
-// (sim/point/predict_uncertainty.cpp): every parameter is raised by its error, and the time of every shape by the
-// residual of the fit for its kind.
+// (sim/point/predict_uncertainty.cpp): each parameter in turn is raised by its error, and the time of every shape by
+// the residual of the fit for its kind.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,8 @@ PricedShape shape_of(const ExpertLayerSize& size);
 PricedShape shape_of(const QuantizationSize& size);
 PricedShape shape_of(PricedKind kind, Bytes bytes, std::int64_t ranks = 0);
 
-/// Returns the key in the machine's file of the residual that fit_of() uses; empty if the file has none.
+/// Returns the key in the machine's file of the residual that fit_of() uses; empty for memory-bound ops, which have no
+/// fit.
 std::string residual_key(const PricedShape& shape, const Machine& machine, int ranks);
 
 /// Finds the doubts about the prices of ops. Caches results by machine, so use one object for all tables. Machines are

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scores tables of Triton-distributed's demo engine: whole passes, single blocks of a layer, and GEMMs with their
 // collective, all as the PyTorch baseline runs them, with NCCL. The predictions are those of `run --scope prefill` and
-// `run --scope decode`, both with `--sequence-parallel off` (`attention_ms` and `mlp_ms`, divided by the layers, for
-// single blocks), and of `run --scope gate_up` and `run --scope down`.
+// `run --scope decode`, both with `--sequence-parallel off` (`attention_ms` and `mlp_ms`, divided by the number of
+// layers, for single blocks), and of `run --scope gate_up` and `run --scope down`.
 #include <fmt/format.h>
 
 #include <algorithm>

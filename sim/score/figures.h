@@ -22,7 +22,7 @@ struct Figure {
 
 /// Returns the figures of a value and its unit: (1.013, "x p50; 1.093 p90; 1.152 p99") yields p50 1.013, p90 1.093 and
 /// p99 1.152. A part may also end with its number, which is then a factor: "max/median p99 1.29". Returns nothing if
-/// `value` is not between 0 and 1e6, if the unit is neither "pct" nor "x", or if a part has no number.
+/// `value` is not between 0 and 1e6, if the unit is neither "pct" nor "x", or if a later part of `unit` has no number.
 std::optional<std::vector<Figure>> figures_in(double value, std::string_view unit);
 
 /// A row that states an observation.

@@ -143,7 +143,7 @@ class ImplementationFit {
   }
 
   /// Fits the parameters. Without samples, the parameters keep their priors. `family` has fitted parameters of similar
-  /// implementations, which replace the starting values of the priors.
+  /// implementations, which replace the starting values of their priors, except that of rate_share.
   void fit(const Samples& samples, const Values& family) {
     std::vector<PriorParameter> priors;
     for (const Knob& knob : knobs_) {

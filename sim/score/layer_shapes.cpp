@@ -27,7 +27,7 @@ struct EarlyLibrary {
   std::string_view framework;  ///< The framework's name in the comments of tables.
   std::string_view machine;
   double loop_share = 1.0;
-  std::int64_t fitted_n = 0;  ///< Only rows of this shape were fitted; they are not scored.
+  std::int64_t fitted_n = 0;  ///< Rows with this n and k determined `loop_share`; they are not scored.
   std::int64_t fitted_k = 0;
 };
 constexpr EarlyLibrary cublas_of_sarathi{

@@ -58,7 +58,7 @@ std::vector<std::string_view> names_of(const Implementation& implementation) {
 }
 
 /// Returns the implementation that the column names. For a generic word such as "fused", returns the implementation
-/// that the file name contains.
+/// whose name the file name contains.
 std::shared_ptr<const Implementation> meant_by(std::string_view stem, std::string_view file_name,
                                                const KnownImplementations& known) {
   const auto of_file = [&](std::string_view name) { return file_name.find(name) != std::string_view::npos; };

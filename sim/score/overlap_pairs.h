@@ -86,7 +86,8 @@ struct OverlapRow {
 
 OverlapRow overlap_row(Row& row, const OverlapColumns& columns);
 
-/// Returns the point of a row on a machine: a model with a single GEMM.
+/// Returns the point of a row on a machine: an MLP without a gate, or a mixture of experts, with the scope of the row's
+/// GEMM.
 Point point_of(const OverlapRow& row, const Machine& machine, Launch launch);
 
 /// Returns the command that simulates the point: "commfuse-sim run --model 8192x28672 --scope down --ranks 8 ...".

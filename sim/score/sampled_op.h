@@ -16,8 +16,8 @@ enum class SampledOp : std::uint8_t { kernel, all_gather, send_recv };
 
 struct SampledRuns {
   SampledOp op = SampledOp::kernel;
-  int ranks = 1;    ///< Ranks of an all-gather; a kernel always has 1, send/recv always 2.
-  int repeats = 1;  ///< Repetitions of the op in every run, one after another.
+  int ranks = 1;    ///< Number of ranks of an all-gather; a kernel always has 1, send/recv always 2.
+  int repeats = 1;  ///< Number of repetitions of the op in every run, one after another.
   Duration price{};
   std::shared_ptr<const JitterTables> jitter;
   std::size_t runs = 1000;
