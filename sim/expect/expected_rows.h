@@ -28,7 +28,7 @@ Machine with_setup(Machine machine, const Setup& setup);
 
 struct Question {
   std::vector<LinkOp> ops;
-  std::vector<std::int64_t> gpus;  ///< Total GPUs; a group that is larger than a node must fill its nodes.
+  std::vector<std::int64_t> gpus;  ///< Numbers of GPUs in a group; a group larger than a node must fill its nodes.
   std::vector<Bytes> sizes;
   /// Share of healthy measurements that are slower than `slow`; the same share is faster than `fast`.
   double false_alarms = 0.01;

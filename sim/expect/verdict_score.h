@@ -53,7 +53,7 @@ struct MedianSpread {
 /// the nodes of one cluster. The nodes of that cluster are judged with these shares.
 struct HeldOutShares {
   std::string cluster;    ///< "h100-sxm, NCCL 2.29.2"; "none" for the estimate on all clusters.
-  std::size_t pairs = 0;  ///< Pairs of nodes in the cluster: the file is calibrated on one, the other is judged.
+  std::size_t pairs = 0;  ///< Number of pairs of nodes: the file is calibrated on one, the other is judged.
   double bandwidth = 0.0;
   double latency = 0.0;
 };
@@ -64,8 +64,8 @@ struct VerdictScore {
   std::vector<NamedFault> faults;
   std::vector<MedianSpread> spreads;
   std::vector<HeldOutShares> shares;  ///< By cluster; the estimate on all clusters is last.
-  std::size_t healthy = 0;            ///< Healthy nodes with enough rows.
-  std::size_t too_small = 0;          ///< Healthy nodes with too few rows.
+  std::size_t healthy = 0;            ///< Number of healthy nodes with enough rows.
+  std::size_t too_small = 0;          ///< Number of healthy nodes with too few rows.
 };
 
 /// Returns the score at 1% false alarms; it is deterministic. Throws ConfigError as measured_nodes does.

@@ -26,7 +26,7 @@ enum class MessageKind : unsigned char {
   failed,     // to the leader, with the reason
 };
 
-/// Chunks that a process holds in advance, so that it never waits for the leader.
+/// Number of chunks that a process holds in advance, so that it never waits for the leader.
 constexpr std::size_t chunks_ahead = 2;
 /// Largest number of points per thread in one chunk.
 constexpr std::size_t max_points_per_thread = 128;
@@ -184,7 +184,7 @@ class Leader {
   const TakePoint& take_;
   const std::atomic<bool>* stop_;
   std::size_t chunk_;
-  std::size_t chunks_out_ = 0;  // chunks that other processes hold
+  std::size_t chunks_out_ = 0;  // number of chunks that other processes hold
 };
 
 /// Waits for the next message of the leader.

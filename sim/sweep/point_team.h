@@ -36,16 +36,16 @@ class PointTeam {
   std::unique_ptr<Threads> threads_;
 };
 
-/// Cores of this process and its machine. mpirun binds each process to one core by default.
+/// Numbers of cores of this process and its machine. mpirun binds each process to one core by default.
 struct Cores {
-  int allowed = 1;  ///< Cores that the process may run on.
-  int online = 1;   ///< Cores of the machine.
+  int allowed = 1;  ///< Number of cores that the process may run on.
+  int online = 1;   ///< Number of cores of the machine.
 };
 /// Returns a warning if this process may run on fewer cores than it has threads while the machine has more; otherwise
 /// an empty text.
 std::string warning_of_bound_threads(int threads, const Cores& cores);
 
-/// Returns the cores of this process and this machine.
+/// Returns the numbers of cores of this process and this machine.
 Cores cores_of_this_process();
 
 }  // namespace commfuse

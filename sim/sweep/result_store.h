@@ -31,7 +31,7 @@ struct StoreIdentity {
   std::string settings;    ///< The complete sweep, as YAML.
   std::string digest;      ///< Digest of the settings and of all files that they name.
   int model_version = 0;   ///< Version of the model that computed the results.
-  std::size_t points = 0;  ///< Points of the whole sweep.
+  std::size_t points = 0;  ///< Number of points of the whole sweep.
   Shard shard{};
 
   friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
@@ -73,8 +73,8 @@ class StoreReader {
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
-  /// Returns the columns of the store's rows in the file. next() returns the columns of this program; columns that the
-  /// file lacks have no value.
+  /// Returns the columns of the store's rows in the file. next() returns rows with the columns of this program; columns
+  /// that the file lacks have no value.
   [[nodiscard]] const std::vector<HeldColumn>& columns() const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] const StoreCounts& counts() const;

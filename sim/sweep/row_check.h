@@ -55,7 +55,8 @@ class RowReader {
 };
 
 /// Throws RowMisfit where the row lacks a value that every row of its kind has, and where a value has the wrong type or
-/// is out of range. Values of columns that are not settings or usual results of steps are not checked.
+/// is out of range. In columns other than settings and usual results of steps, only texts are checked, by
+/// require_plain().
 void require_fit(const StepRow& row);
 
 }  // namespace commfuse

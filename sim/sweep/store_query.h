@@ -45,7 +45,7 @@ struct ChangedSetting {
 
 using TakeRow = std::function<void(std::span<const Value>)>;
 
-/// Queries a store, the store in a folder, or rows of JSON (rows_of_json_file). Throws as StoreReader does.
+/// Queries a store, the store in a folder, or rows of JSON. Throws as StoreReader or rows_of_json_file() does.
 class StoreQuery {
  public:
   explicit StoreQuery(const std::filesystem::path& file, Verify verify = Verify::nothing);

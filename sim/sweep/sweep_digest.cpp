@@ -95,7 +95,7 @@ class FileDigests {
   std::string digests_;
 };
 
-/// Collects the contents of the files that settings name, and the values that "all" means in this version.
+/// Collects the digests of the files that settings name, and the values that "all" means in this version.
 class Meanings {
  public:
   void add(const Field& field, const std::string& text) {

@@ -31,8 +31,8 @@ struct Sweep {
 /// below everything else. The returned sweep has no settings yet.
 Sweep read_sweep(const std::string& path, Resolver& resolver);
 
-/// Adds the command line's axes to the axes of a file. An axis of a setting that the file varies replaces the file's
-/// axis; a value of higher precedence removes an axis. A setting that is varied twice is a mistake.
+/// Adds the command line's axes to the axes of a file. A setting that both vary takes its axis from the command line; a
+/// value of higher precedence removes an axis. A setting that the file or the command line varies twice is a mistake.
 std::vector<GridAxis> merged_axes(std::vector<GridAxis> of_file, const std::vector<std::string>& of_command_line,
                                   Resolver& resolver);
 
