@@ -37,9 +37,9 @@ struct FittedPart {
 
 struct Calibration {
   std::vector<FittedPart> parts;
-  std::vector<std::string> skipped;  ///< Sentences about kinds with too few rows.
+  std::vector<std::string> skipped;  ///< Sentences about kinds that were not fitted, such as kinds with too few rows.
   std::string yaml;                  ///< The whole file; a cluster file if the base is a cluster.
-  std::string node_name;             ///< For a cluster with measured nodes: name of the nodes' hardware in its file.
+  std::string node_name;             ///< Name of the nodes' hardware if a cluster's nodes were measured.
   std::string node_yaml;             ///< The hardware file of the nodes, to be saved next to the cluster file.
 };
 

@@ -16,8 +16,8 @@
 
 namespace commfuse::calibrate {
 
-/// A kernel's time in microseconds. The duration is kept as the profile writes it, because `begin` may be counted from
-/// 1970 and lose digits.
+/// A kernel's time on a device, in microseconds. The duration is kept as the profile writes it, because `begin` may be
+/// counted from 1970 and lose digits.
 struct KernelSpan {
   std::uint32_t device = 0;
   double begin = 0.0;

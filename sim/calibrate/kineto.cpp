@@ -575,7 +575,7 @@ class KinetoCollector {
   std::map<std::string, std::uint32_t> processes_;
   std::map<std::string, std::size_t> skipped_;
   CallTimes times_;
-  std::size_t text_ = 0;  // characters kept
+  std::size_t text_ = 0;  // number of characters kept
   std::size_t copies_ = 0;
   std::size_t events_ = 0;
 };

@@ -646,7 +646,7 @@ class ObservationReader {
   const Machine* base_;
   std::string recorded_on_;  // the machine of records; empty without records
   std::int64_t messages_ = 0;
-  std::int64_t too_fast_ = 0;  ///< messages faster than the base's links
+  std::int64_t too_fast_ = 0;  ///< number of messages faster than the base's links
   std::size_t first_too_fast_ = 0;
   Observations seen_;
   fs::path path_;

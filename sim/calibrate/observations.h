@@ -91,7 +91,8 @@ Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 
 /// Returns the micro-benchmarks of a record, each by its median; `source` names the record. Ops that no fit uses are
-/// skipped. Throws ConfigError if the record has none, if its ops were emulated, and for a wrong dtype or size.
+/// skipped. Throws ConfigError if the record has no micro-benchmarks, if its ops were emulated, and for a wrong dtype
+/// or size.
 Observations observations_of(const RunRecord& record, const std::string& source);
 
 }  // namespace commfuse::calibrate

@@ -38,7 +38,7 @@ enum class Kind : std::uint8_t {
 struct KnownOperator {
   std::string_view name;
   Kind kind;
-  std::size_t first = 0;      ///< the first matrix, or the query
+  std::size_t first = 0;      ///< input with the first matrix, the query, or the rows of a memory-bound op
   std::size_t heads_at = 1;   ///< dimension of the heads in a query: 1 for [b, h, s, d], 2 for [b, s, h, d]
   std::size_t causal_at = 0;  ///< the input that states whether attention is causal
   std::size_t window_at = 0;  ///< the input with the left side of a window; 0: no such input

@@ -22,7 +22,7 @@ struct TracedCollective {
   std::int64_t bytes = 0;  ///< Counted as in nccl-tests.
   double time_us = 0.0;
   std::vector<std::int64_t> members{};  ///< Every rank of the group; empty if the profile does not name them.
-  std::int64_t world = 0;               ///< Ranks of the job; 0 if the profile does not state it.
+  std::int64_t world = 0;               ///< Number of ranks of the job; 0 if the profile does not state it.
 };
 
 struct Profile {

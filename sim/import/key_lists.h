@@ -24,8 +24,8 @@ struct Irrelevant {
 struct Unsupported {
   std::string_view key;
   std::string_view instead;  ///< The assumption made instead, for messages.
-  /// Values that change nothing, separated by spaces. Null and none never change anything, and false does only if
-  /// "true" is in this list.
+  /// Values that change nothing, separated by spaces. Null and none never change anything; false changes something only
+  /// if "true" is in this list.
   std::string_view neutral{};
 };
 

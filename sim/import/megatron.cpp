@@ -145,7 +145,7 @@ std::string dtype_of(const Arguments& arguments) {
 }
 
 /// Returns the number of replicas among torchrun's processes. Returns 1, with a note, if the number of processes is
-/// unknown or does not make whole replicas.
+/// unknown or does not make whole replicas. Throws ConfigError instead if --gpus sets this number.
 std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_per_replica, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));

@@ -11,10 +11,10 @@
 
 namespace commfuse::import {
 
-/// `text` is a command line, or a shell script that contains one. Comments, quotes, arrays, NAME=value, ${NAME} and
-/// ${NAME:-value} are supported, but no other part of the shell's grammar. `path` names the file in messages; `name`
-/// becomes the name of the model. Throws ConfigError (`path:line: sentence; remedy`) for a size that is missing or not
-/// a number, and for a variable that the text does not set.
+/// `text` is a command line, or a shell script that contains one. Comments, quotes, joined lines, arrays, NAME=value,
+/// NAME+=value, $NAME, ${NAME} and ${NAME:-value} are supported, but no other part of the shell's grammar. `path` names
+/// the file in messages; `name` becomes the name of the model. Throws ConfigError (`path:line: sentence; remedy`) for a
+/// size that is missing or not a number, and for a variable that the text does not set.
 Imported read_megatron(std::string_view text, const std::string& path, const std::string& name);
 /// Reads the source's file as the overload above reads a text. Option: --overlap, the file of --tp-comm-overlap-cfg.
 Imported read_megatron(const Source& source);

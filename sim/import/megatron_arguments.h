@@ -22,7 +22,7 @@ struct Argument {
   std::string spelling;  ///< "--hidden-size", "model.hidden_size"
 };
 
-/// Words for arguments in messages.
+/// The differences between sources: words for messages, frameworks, and the expansion of variables.
 struct Dialect {
   std::string origin;                              ///< First line of the output: "From a command line of ...".
   std::string missing;                             ///< Remedy for a missing required argument.

@@ -14,7 +14,7 @@ namespace commfuse::import {
 
 namespace {
 
-/// Flags without a value.
+/// Flags without a value that are read.
 constexpr auto switches = std::to_array<std::string_view>({
     "--account-for-embedding-in-pipeline-split",
     "--account-for-loss-in-pipeline-split",
@@ -69,7 +69,7 @@ constexpr auto switches_not_read = std::to_array<std::string_view>({
     "--variable-seq-lengths",
 });
 
-/// Flags with a value.
+/// Flags with a value that are read.
 constexpr auto valued = std::to_array<std::string_view>({
     "--attention-backend",
     "--attention-dropout",

@@ -65,9 +65,10 @@ void add_not_priced(const OverlapGemm& gemm, const std::string& assumed, Overlap
 }
 
 /// Decides how the step prices a GEMM. Prices of ring_exchange exist at every all-gather, and at the reduce-scatters of
-/// forward passes. Where a method has no price, the most similar one is assumed: ring_exchange for pipeline, which also
-/// overlaps a GEMM with its own collective; serial in other forward passes; bulk for both gradients of a
-/// column-parallel GEMM.
+/// forward passes. Where a method has no price, the most similar one is assumed: ring_exchange for pipeline in a
+/// forward pass, which also overlaps a GEMM with its own collective; serial for other methods of forward passes, and
+/// for gradients of inputs after an all-gather; external for gradients of weights that use such an all-gather; bulk for
+/// both gradients of a column-parallel GEMM.
 void take_gemm(const OverlapGemm& gemm, Overlap& overlap) {
   if (gemm.is_gathered_weight()) {
     add_not_priced(gemm, "external", overlap);

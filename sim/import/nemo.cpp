@@ -118,8 +118,8 @@ class Interpolation {
  public:
   explicit Interpolation(const KeyedFile& file) : file_(&file) {}
 
-  /// Returns the value of a string that is a reference, and any other string unchanged. Returns nothing if the text
-  /// contains more than a reference, or does not lead to a scalar within eight steps.
+  /// Returns the value to which a reference leads, and a string without references unchanged. Returns nothing if the
+  /// text contains more than a reference, or if the reference does not lead to a scalar within eight steps.
   [[nodiscard]] std::optional<std::string> operator()(const std::string& text) const {
     std::string value = text;
     constexpr int longest_chain = 8;
