@@ -21,7 +21,7 @@ namespace commfuse::sim {
 struct Answer {
   int code = exit_code::done;    ///< Exit code of the command.
   std::string format = "table";  ///< The format chosen with -o.
-  bool is_interrupted = false;   ///< True if the command stopped early; then it has only `files` and `notes`.
+  bool is_interrupted = false;   ///< True if the command stopped early; then the answer has only `files` and `notes`.
   /// Writes the result as -o does, byte for byte. Throws ConfigError for a format that the command does not support.
   std::function<void(std::string_view format, const Sink& sink)> write{};
   /// Returns the rows of layers in the order of the CSV output; null if the command has none.

@@ -56,8 +56,8 @@ void require_plain(const std::string& name) {
   }
 }
 
-/// Reads the written files as `run` does, and checks that `run` accepts the step on any machine. The last file has the
-/// settings. After a mistake, removes the files and throws a ConfigError that names their source.
+/// Reads the written files as `run` does, and checks, without a machine, that the step is possible. The last file has
+/// the settings. After a mistake, removes the files and throws a ConfigError that names their source.
 void require_runnable(const std::string& model, const std::vector<fs::path>& written, const std::string& source) {
   const char* problem = "files that cannot be loaded";
   try {

@@ -31,7 +31,8 @@ struct PredictedUnder {
 /// do not describe a single point. If `command.hardware` is a cluster, settings that name its node refer to the
 /// cluster. A measured step contains the jitter of the real machine, whatever its settings say. So its settings get the
 /// command's jitter; otherwise the correction would add jitter that the corrected times already include. Throws
-/// ConfigError for an invalid time, for a file without a time, and if the settings of the measured step are unknown.
+/// ConfigError for an invalid time, for --measured-config without --measured-step, and if the settings of the measured
+/// step are unknown.
 std::optional<MeasuredStep> measured_of(const MeasuredArguments& arguments, const Settings* run_settings,
                                         const PredictedUnder& command);
 

@@ -33,7 +33,7 @@ struct PreparedSweep {
   ~PreparedSweep() = default;
 
   Sweep sweep;
-  std::string notes;  ///< Settings that the sweep ignores or that have no effect, in whole lines.
+  std::string notes;  ///< Notes on settings that the sweep ignores or that have no effect, in whole lines.
   Library library;
   PointList list;
   StoreIdentity identity;

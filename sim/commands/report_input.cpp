@@ -191,7 +191,7 @@ std::vector<std::shared_ptr<const Implementation>> implementations_of_rows(std::
   return built_in;
 }
 
-/// Points that cannot be simulated again for the same reason.
+/// A reason why points cannot be simulated again, and these points.
 struct MissingTimelines {
   std::string reason;
   std::vector<std::string> points;

@@ -16,7 +16,7 @@ namespace commfuse::sim {
 /// Files and choices for a report that are not among the rows.
 struct ReportExtras {
   std::string measured;               // A record of commfuse-validate; empty for none.
-  std::vector<std::string> fits;      // Tables of measurements to which the machine is fitted.
+  std::vector<std::string> fits;      // Files of measurements to which the machine is fitted.
   std::optional<std::string> jitter;  // Replaces the rows' jitter in points that are simulated again.
   /// Returns the settings of a row, by its index. If null, they come from the row itself (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};

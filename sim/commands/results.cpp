@@ -149,7 +149,7 @@ class RowWriter {
   FittedTable table_{{}, page_width};
   std::size_t count_ = 0;
   std::size_t fits_ = 0;          ///< Index of the column `fits`; the number of columns if it is not shown.
-  std::size_t does_not_fit_ = 0;  ///< Rows whose plan does not fit in memory.
+  std::size_t does_not_fit_ = 0;  ///< Number of rows whose plan does not fit in memory.
 };
 
 /// Returns the usual value of a machine setting, which needs no mention; empty for other columns.

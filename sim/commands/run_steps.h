@@ -21,7 +21,7 @@ using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&,
 /// Returns the function that renders a format of -o. Throws ConfigError for an unknown format.
 StepRender step_renderer(std::string_view format);
 /// Returns every warning of the rows once, each on lines of its own for stderr, except those of implementations, which
-/// the table states.
+/// the table states, and those about memory, which the first line of the output states.
 std::string warnings_once(std::span<const StepRow> rows);
 
 /// Returns the number of parameters, in words, of each model of the points.

@@ -37,8 +37,8 @@ std::vector<Scope> scopes_of(const Strategy& strategy) {
   return scopes;
 }
 
-/// Returns, in words, the memory per rank for all buffers of a strategy's default schedule. The point is the same for
-/// all strategies, so that they can be compared.
+/// Returns, in words, the memory per rank for all buffers of a strategy's default schedule. Model, ranks and tokens are
+/// the same for all strategies, and so is the scope where it can be `mlp`.
 std::string memory_in_words(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
   constexpr std::int32_t ranks = 8;
   const bool has_mlp = std::find(scopes.begin(), scopes.end(), Scope::mlp) != scopes.end();

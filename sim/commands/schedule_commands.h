@@ -22,7 +22,8 @@ void add_schedule_mutate(CLI::App& schedule, int& status);
 /// Returns whether a setting selects a program: strategy, variants, a strategy option, model, ranks, scope or dtype.
 bool selects_a_schedule(const Field& field);
 
-/// Throws ConfigError if there are too many ranks to `use`, as in "to show", because each rank has a separate listing.
+/// Throws ConfigError for more than 4,096 ranks, because each rank has a separate listing. `use` names the action in
+/// the message, as in "to show".
 void require_few_ranks(std::int32_t ranks, std::string_view use);
 
 /// Throws ConfigError if the ops of all ranks access more than `max_blocks` blocks. `use` names the action in the

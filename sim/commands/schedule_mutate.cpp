@@ -222,7 +222,7 @@ Json kinds_of(const MutationReport& report) {
   return mutant_rows;
 }
 
-/// Returns one object for each mutant.
+/// Returns one object for each listed mutant.
 Json mutants_of(const MutationReport& report) {
   Json mutant_rows = Json::array();
   for (const MutantResult& result : report.listed) {

@@ -132,7 +132,7 @@ Json with_dots(bool (*is_wanted)(const Field&) = [](const Field&) { return true;
   return patterns;
 }
 
-/// Returns the schema of the axes. The values of an axis are a list, or a string with values and ranges.
+/// Returns the schema of one axis. Its values are a list, a number, or a string with values and ranges.
 Json axis() {
   Json field_properties = Json::object();
   for (const Field& field : run_fields()) {
@@ -276,7 +276,7 @@ Json plan_kind() {
   return kind;
 }
 
-/// Returns the schema of a kind of file. A hardware file that extends another needs only the keys that differ.
+/// Returns the schema of a kind of file. A file that extends another needs only the keys that differ.
 Json loaded_kind(const schema::FileKind& kind) {
   schema::Shape shape = kind.shape();
   shape.keys.insert(shape.keys.begin(), {"schema", schema::text()});

@@ -13,8 +13,8 @@
 namespace commfuse::sim {
 
 /// Returns a map of winners for every comparison with several points and, if the rows allow it, figures of commfuse's
-/// lead by sequence length, one figure for each setting. The titles of several figures name the settings. Empty if the
-/// rows allow neither.
+/// lead by sequence length, one figure for each setting. If there are several figures, their titles name the settings.
+/// Whole models have only maps. Empty if the rows allow neither.
 std::vector<reports::Figure> figures_of(std::span<const ResultRow> rows, const VerdictRule& rule);
 std::vector<reports::Figure> figures_of(std::span<const StepRow> rows, const VerdictRule& rule);
 

@@ -12,8 +12,8 @@
 
 namespace commfuse::sim {
 
-/// Largest number of rows for which a sweep makes a report, a map or, of layers, a table by default. These outputs are
-/// for people, and are built in memory.
+/// Largest number of rows for which a sweep writes a report and maps and, for layers, prints a table, a map or
+/// verdicts. These outputs are for people, and are built in memory.
 inline constexpr std::size_t max_rows_shown = 20'000;
 
 /// Throws ConfigError for a format that a sweep of this kind does not support.

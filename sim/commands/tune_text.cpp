@@ -614,8 +614,8 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
 
 namespace {
 
-/// Adds what the fastest plan is compared with, the schedules of its sites and its arguments. Requires `tuning` to have
-/// a plan.
+/// Adds the steps with which the first plan is compared, the schedules of the plan's sites, and its arguments. Requires
+/// `tuning` to have a plan.
 void add_fastest_plan(Json& json, const TuneHeading& heading, const Tuning& tuning) {
   json["ties"] = tuning.ties;
   json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
