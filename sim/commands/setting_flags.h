@@ -27,8 +27,8 @@ struct SettingArguments {
 /// Adds the flag of one setting. In all functions that add flags, `arguments` must outlive the parsing.
 CLI::Option* add_setting_flag(CLI::App& command, const Field& field, SettingArguments& arguments);
 /// Adds --config, --set, and a flag for each field for which `wanted` returns true, or for all fields if `wanted` is
-/// null. A command that uses only some settings simulates no whole models, so its --scope offers only the scopes of
-/// layers.
+/// null. With `wanted`, --scope offers only the scopes of layers, because no command with `wanted` and --scope
+/// simulates whole models.
 void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&) = nullptr);
 void add_axis_flag(CLI::App& command, SettingArguments& arguments);
 

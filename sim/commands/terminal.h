@@ -15,7 +15,8 @@ class Terminal : public Caller {
   void note(const std::string& lines) override;
   void progress(const std::string& text) override;
   [[nodiscard]] bool shows_bars() const override;
-  /// From this call on, the first SIGINT or SIGTERM sets the flag, and a second signal ends the program immediately.
+  /// From this call on, the first SIGINT or SIGTERM sets the flag. A second signal of the same kind ends the program
+  /// immediately.
   const std::atomic<bool>& stop() override;
 
  private:

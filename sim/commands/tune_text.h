@@ -13,8 +13,8 @@ namespace commfuse::sim {
 struct TuneHeading {
   std::string model;
   std::string hardware;
-  std::string link_bandwidth;     ///< Text that the user typed.
-  std::string network_bandwidth;  ///< Text that the user typed.
+  std::string link_bandwidth;     ///< Text of the setting.
+  std::string network_bandwidth;  ///< Text of the setting.
   PlanSpace space;
   bool default_batch = false;  ///< True if the user did not choose the batch.
   Minimize minimize = Minimize::mean;

@@ -14,7 +14,7 @@
 namespace commfuse::score {
 
 struct ScoreOptions {
-  bool held_out = false;   ///< Score only rows of groups that were held out of every fit.
+  bool held_out = false;   ///< Skip rows that a fit may have used.
   bool residuals = false;  ///< Also collect the rows that fits read.
   std::string kind;        ///< Score only tables of this kind; if empty, all tables.
   /// Names of one-node machines: score only rows of these machines and of clusters of them; if empty, all rows.

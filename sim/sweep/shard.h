@@ -19,8 +19,8 @@ struct Shard {
 inline constexpr int max_shards = 100'000;
 
 /// Reads "3/7". "auto" takes the task's index and the number of tasks from a scheduler: a Slurm or PBS array, a
-/// Kubernetes Indexed Job, MPI processes or GNU parallel; "auto/N" states the number where the scheduler does not.
-/// `variable` stands for getenv(). Throws a ConfigError that begins with "--shard: ".
+/// Kubernetes Indexed Job, MPI processes, GNU parallel or the tasks of a Slurm job; "auto/N" states the number where
+/// the scheduler does not. `variable` stands for getenv(). Throws a ConfigError that begins with "--shard: ".
 Shard parse_shard(std::string_view text, const std::function<const char*(const char*)>& variable);
 
 /// Returns whether the point is in the shard. Every point is in exactly one shard. Points are dealt in blocks of up to

@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-/// Largest number of milliseconds that fits in a Duration.
+/// Largest valid number of milliseconds; it fits in a Duration.
 constexpr double longest_ms = 9e9;
 /// Largest value of a setting, so that the tokens of a step, a product of two settings, do not overflow.
 constexpr std::int64_t max_chosen = std::int64_t{1} << 30U;
