@@ -12,7 +12,7 @@ namespace commfuse::fuzz {
 
 namespace {
 
-/// A folder of this process, in memory if the system has /dev/shm.
+/// A folder of this process, in memory if the process may write to /dev/shm.
 class Folder {
  public:
   Folder() {

@@ -48,7 +48,7 @@ namespace commfuse::fuzz {
 
 namespace {
 
-/// A user's mistake is a valid result.
+/// Runs `read`; refusing a user's mistake is a valid result.
 template <class Read>
 void tolerate(const Read& read) {
   try {
@@ -58,7 +58,8 @@ void tolerate(const Read& read) {
   }
 }
 
-/// Checks that a profile can be fitted: sizes and times are above 0.
+/// Checks that a profile can be fitted: sizes and times are above 0, and a collective's members are all known or all
+/// unknown.
 void check_profile(const calibrate::Profile& profile) {
   for (const MeasuredGemm& gemm : profile.gemms) {
     check(gemm.size.m > 0 && gemm.size.n > 0 && gemm.size.k > 0 && gemm.time > Duration{},
@@ -212,7 +213,7 @@ void nemo(std::string_view bytes) {
   tolerate([&] { import::read_nemo(source); });
 }
 
-/// Checks that matrices of passed tests are rectangles of values of at least 0.
+/// Checks that exactly the passed tests have values, in rectangular matrices, and that no value is negative.
 void nvbandwidth(std::string_view bytes) {
   tolerate([&] {
     for (const BandwidthMatrix& matrix : read_nvbandwidth(bytes, "input.json").matrices) {
@@ -266,7 +267,8 @@ void schedule(std::string_view bytes) {
   });
 }
 
-/// Checks that each rank occurs at most once in a step, and that no time is negative.
+/// Checks that each rank occurs at most once in a step, that step times are above 0, and that compute times are at
+/// least 0.
 void step_times(std::string_view bytes) {
   is_step_times(bytes);
   tolerate([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeded draws that are equal on every machine: Philox, and our own whole-number arithmetic.
+// Seeded draws that are identical on every machine: Philox, and our own whole-number arithmetic.
 #pragma once
 
 #include <array>

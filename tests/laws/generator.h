@@ -32,11 +32,11 @@ struct Axes {
   std::vector<std::string> models;
   std::vector<Place> places;  ///< By machine; only strategies that have a schedule for the scope.
 };
-/// Reads the machines of the config folder.
+/// Reads the machines and the names of the models from the config folder.
 Axes shipped_axes();
 
 /// A pure function that makes the setting with number `index`. If that setting cannot be run, another `attempt` gives a
-/// different one; independent_draws keeps its place.
+/// different one; independent_draws keeps the place of the setting.
 struct Generator {
   std::string_view name;
   Setting (*make)(const Axes&, std::uint64_t seed, std::uint32_t index, std::uint32_t attempt);

@@ -11,7 +11,7 @@
 
 namespace commfuse::laws {
 
-/// An example of a violation, and the other settings that it covers.
+/// An entry of the list: an example of a violation, and the other settings that the entry covers.
 struct KnownViolation {
   std::string cause;  ///< A sentence, shared by all violations of this cause.
   const Law* law = nullptr;
@@ -22,7 +22,8 @@ struct KnownViolation {
   std::map<std::string, std::vector<std::string>> where;
 };
 
-/// Throws std::runtime_error if an entry names an unknown law or setting, or a value that the setting cannot have.
+/// Throws std::runtime_error if the file cannot be read as YAML, if a law is unknown, or if an entry's `setting` or
+/// `change` has an unknown key or a value that the key cannot have.
 std::vector<KnownViolation> read_known_violations(const std::string& path);
 
 /// Returns whether an entry covers the violation.

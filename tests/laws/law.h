@@ -59,7 +59,8 @@ std::optional<double> must_not_shrink(const Outcome& before, const Outcome& afte
 // Under dynamic interference ops share rates with the ops that they happen to meet. An op that ends earlier may then
 // meet a transfer that it missed before, and an op that waits for that transfer ends later: a timing anomaly like
 // Graham's ("Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17, 1969), which real
-// machines show too. So "shorter ops never make a run longer" is not a law there. Faster links must still hold to 1%.
+// machines show too. So "shorter ops never make a run longer" is not a law there. The laws of faster links still apply,
+// with a tolerance of 1%.
 
 /// Returns the factor of a measure that must not grow; nothing under dynamic interference.
 template <double (*measure)(const Outcome&)>

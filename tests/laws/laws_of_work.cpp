@@ -13,8 +13,8 @@ namespace {
 
 double link_bound(const Outcome& outcome) { return static_cast<double>(outcome.prediction->link.count()); }
 double compute(const Outcome& outcome) { return static_cast<double>(outcome.parts().compute.count()); }
-/// Compares results of one schedule, because the best schedule for fewer tokens may be another, with more messages or
-/// buffers.
+/// Compares layers only if both results have the same schedule, because the best schedule for fewer tokens may have
+/// more messages or buffers.
 template <double (*measure)(const Outcome&)>
 std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const Outcome& after) {
   const bool is_one_schedule = before.whole_model || before.prediction->options == after.prediction->options;
@@ -106,8 +106,9 @@ std::optional<Setting> same_tokens(const Setting& setting, Draws&) {
   return is_whole_model(setting) || attends(setting) ? std::nullopt : longer_sequences(setting);
 }
 
-/// Attention takes 128 queries of a head at a time (model/cost/attention.h). Sequences of other lengths leave a tile
-/// partly full: two of 160 tokens have four tiles, and one of 320 has three, so the longer one may take less time.
+/// Attention takes 128 queries of a head at a time (model/cost/attention.h). Unless 128 divides the length of a
+/// sequence, its last tile is only partly full: two sequences of 160 tokens have four tiles, and one of 320 has three,
+/// so the longer sequence may take less time.
 std::optional<Setting> longer_sequences_that_attend(const Setting& setting, Draws&) {
   constexpr std::int64_t tile_rows = 128;
   const bool fills_tiles = !is_whole_model(setting) && setting.count("seq") % tile_rows == 0;

@@ -42,7 +42,7 @@ bool is_cluster(const Setting& setting);
 /// Returns the settings of the run. Uncertainty is off unless the setting chooses it.
 Settings settings_of(const Setting& setting);
 
-/// Returns "commfuse-sim run --scope mlp --ranks 4", followed by the changes to the machine as a comment.
+/// Returns a command such as "commfuse-sim run --scope mlp --ranks 4", followed by the machine's changes as a comment.
 std::string command_of(const Setting& setting);
 
 }  // namespace commfuse::laws
