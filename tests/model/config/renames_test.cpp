@@ -19,7 +19,7 @@
 namespace commfuse {
 namespace {
 
-/// Made-up former names of two settings and a flag, whose current names exist since 0.3.
+/// Made-up former names of two settings and a flag, whose current names date from 0.3.
 constexpr std::array made_up_renames{Rename{"tokens", "seq", 0, 3}, Rename{"strategy.pieces", "strategy.slices", 0, 3},
                                      Rename{"--tokens", "--seq", 0, 3}};
 const Renames in_its_release(made_up_renames, "0.3.2");

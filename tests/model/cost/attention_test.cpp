@@ -132,7 +132,7 @@ TEST(AttentionTime, PacksHeadsThatShareKeysWhereTheKernelDoes) {
 TEST(AttentionTime, SplitsTheKeysOfFewTilesWhereTheKernelDoes) {
   Accelerator accelerator = ten_attention_sms();
   accelerator.attention.split_cost.value = 1.5;
-  // One head of 896 queries: 7 tiles, fewer than 0.8 x 10, so all scores cost 1.5 times as much: 896^2 x 512 / 10 ps.
+  // One head of 896 queries: 7 tiles, fewer than 0.8 x 10, so all scores cost 1.5 times the usual 896^2 x 512 / 10 ps.
   AttentionSize size{.seq = 896, .heads = 1, .causal = false};
   EXPECT_EQ(attention_time(accelerator, size, 10), from_seconds(1.5 * 896 * 896 * 51.2e-12));
   // More sequences do not change this rule, although their tiles fill the SMs.

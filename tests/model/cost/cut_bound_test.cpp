@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the bound that the bytes over the busiest wire set, for several topologies, against sums worked out by hand.
+// Tests the bound set by the bytes over the busiest wire, for several topologies, against sums worked out by hand.
 #include "model/cost/cut_bound.h"
 
 #include <gtest/gtest.h>

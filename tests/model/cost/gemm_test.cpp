@@ -283,7 +283,7 @@ Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
 }
 
 /// Returns traffic_time() of a benchmark that repeats the GEMM over copies of its weights. L2 holds 4,000,000 bytes,
-/// half of them for reused weights, which cost a quarter of the price.
+/// of which the share `resident_share` keeps reused weights, which cost a quarter of the price.
 Duration repeated_time(const GemmSize& size, double resident_share = 0.5) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};

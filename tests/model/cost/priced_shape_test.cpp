@@ -196,7 +196,7 @@ TEST(PricedShape, FitsCoverHalfToTwiceTheSeenSizesAndReportTheRest) {
   FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
   fit.seen = {};
   machine.link.collective.fit.seen = {};
-  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // This machine has no fit.
+  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // These fits state no sizes.
   const auto sees = [&](FitSize size, std::int64_t least, std::int64_t largest) {
     fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, largest};
   };

@@ -186,7 +186,7 @@ TEST(MachineChange, FewerCtasAndClocksSlowTheSumOfTheOwnShare) {
   const Machine machine = load_machine("a100-sxm-80");
   const Message scatter{.op = LinkOp::reduce_scatter, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
   const double seconds = to_seconds(message_time(machine, scatter));
-  EXPECT_NEAR(to_seconds(message_time(with_ctas(machine, 12), scatter)) / seconds, 2.0, 0.01);  // It has 24.
+  EXPECT_NEAR(to_seconds(message_time(with_ctas(machine, 12), scatter)) / seconds, 2.0, 0.01);  // The machine has 24.
   EXPECT_GT(to_seconds(message_time(with_clock(machine, 0.5), scatter)) / seconds, 1.03);
 }
 

@@ -132,7 +132,7 @@ StepJudgement judged_jitter(double late_us, const std::function<void(RankStep& s
   return judge_steps(steps, 0.01);
 }
 
-// A quarter of the steps is 50 ms longer, 12.5% of a usual step on average. In these steps the other ranks wait 50 ms.
+// A quarter of the steps are 50 ms longer, 12.5% of a usual step on average. In these steps the other ranks wait 50 ms.
 TEST(RankSteps, JitterCostsTheLatenessWhateverTheFileHas) {
   const StepJudgement waiting = judged_jitter(50e3, [](RankStep& step, bool is_late) {
     step.communication_us = 10e3 + (is_late ? 0.0 : step.time_us - 100e3);

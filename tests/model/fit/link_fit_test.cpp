@@ -178,7 +178,7 @@ TEST(LinkFit, DistinguishesTreesOfTwoNodesFromLargerOnes) {
   EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
 }
 
-/// Returns two nodes of two ranks behind one NIC each, as NCCL sees them. For a share other than 1, returns a guess at
+/// Returns two nodes, each of two ranks behind one NIC, as NCCL sees them. For a share other than 1, returns a guess at
 /// their parameters.
 CollectiveParameters slow_network(double share) {
   NcclKernels kernels;

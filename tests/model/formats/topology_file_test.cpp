@@ -96,7 +96,7 @@ TEST(NcclTopology, GivenRatesReplaceTheRatesOfTheFile) {
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
 }
 
-/// Returns RCCL's text for two GPUs joined by several links.
+/// Returns RCCL's text for two GPUs joined by two links.
 std::string rccl_text(std::string_view gcn) {
   std::string text = "<system version=\"2\"><cpu numaid=\"0\">";
   for (const auto& [device, bus, other] :

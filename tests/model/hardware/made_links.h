@@ -22,7 +22,7 @@ inline Link link(double peer_rate, double collective_rate) {
   return result;
 }
 
-/// Returns two nodes of four GPUs on NVSwitches.
+/// Returns two nodes of four GPUs, without a topology.
 inline Machine two_nodes() {
   return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
 }

@@ -36,7 +36,7 @@ std::string on_every_rank(const Program& program) { return verdict(check_every_r
 std::string words_of(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
 
 bool accept_all(Scope, const StrategyOptions&) { return true; }
-/// Returns true for options that neither cut nor group and that use one lane and one direction.
+/// Returns true for options without cuts or groups, with one lane and one direction, that sum only at the end.
 bool is_basic(Scope, const StrategyOptions& options) {
   return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
          options.sum == Sum::end && options.attention == AttentionCut::whole;

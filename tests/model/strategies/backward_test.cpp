@@ -40,8 +40,8 @@ TEST(Backward, HasTheseSchedules) {
 
 TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(backward_scopes); }
 
-// Compares step tables for N = 4. The golden texts were checked by hand, cell by cell, against the pictures of
-// fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
+// The tests below compare step tables for N = 4. The golden texts were checked by hand, cell by cell, against the
+// pictures of fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
 std::string commfuse_backward_table(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
