@@ -33,8 +33,8 @@ struct DocPage {
   Lines mistakes;  ///< Mistakes in the page, as `line 3: sentence`.
 };
 
-/// Returns the pages that people read, by their paths in the project: all except docs/decisions, which records the
-/// state at the date of each decision.
+/// Returns the paths of the pages that people read: CHANGELOG.md, README.md, SECURITY.md and docs/ without
+/// docs/decisions, which records the state at the date of each decision.
 std::vector<std::string> doc_pages();
 
 DocPage read_page(const std::string& text);
@@ -44,10 +44,12 @@ std::string with_steps(const DocPage& page, const std::vector<DocStep>& steps);
 
 /// Returns the first line of `shown` that `real` lacks, in order; empty if `real` has them all. `[...]` matches any
 /// number of lines. If `measured` is true, numbers may differ. Blank lines next to `[...]` and at the end are ignored;
-/// any other blank line that is missing is "a blank line".
+/// any other blank line that is missing is "a blank line". If `real` goes on after the last line of `shown`, returns
+/// "more lines follow: " and that line.
 std::string missing_line(const Lines& shown, const Lines& real, bool measured);
 
-/// Returns `shown` with lines of `real` in place of the lines whose numbers differ, and of the lines between them.
+/// Returns `shown` with each part between two `[...]` replaced by the lines of `real` from the part's first line to its
+/// last, in which numbers may differ. Keeps a part whose first or last line `real` lacks.
 Lines renewed(const Lines& shown, const Lines& real);
 
 }  // namespace commfuse::test
