@@ -14,8 +14,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns equal hashes for equal shapes. Uses the fields in which the shapes of one program differ: extents, and the
-/// shift of an exchange.
+/// Returns equal hashes for equal shapes. Uses only fields in which the shapes of one program often differ, such as
+/// extents and the shift of an exchange.
 std::size_t hash_of(const Shape& shape) {
   struct Numbers {
     std::array<std::int32_t, 4> operator()(const GemmShape& gemm) const {
@@ -165,7 +165,7 @@ Slice ProgramBuilder::store(const Region& region) {
   return last;
 }
 
-/// Stores the regions of an operand in sequence, or returns the one region of a recent operand.
+/// Stores the regions of an operand in sequence. An operand of one region may share the region of an equal operand.
 Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     return store(operand.front());

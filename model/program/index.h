@@ -88,7 +88,7 @@ Index along(const Mesh& mesh, int axis, std::int32_t offset = 0);
 /// Returns the sum of two indices, whose terms must be on different axes: 8*node + tp.
 Index operator+(Index index, const Index& other);
 
-/// Condition on one coordinate under which an op takes part. `always` compares nothing.
+/// Comparison of a coordinate with a value. `always` compares nothing.
 enum class Relation : std::uint8_t { always, equal, not_equal, less, at_least };
 struct Predicate {
   Relation relation = Relation::always;

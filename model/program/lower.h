@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one lowering: a Program becomes one command list per rank. The interpreter, simulators and executors all run it.
+// The one lowering: a Program becomes one command list per rank. The interpreter, simulators and executors all use it.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ struct Lowered {
   }
 };
 
-/// Aborts when sends and receives do not match; run check_program() first. `matching` is the program's matching, if the
+/// Aborts when the program's matching has problems; run check_program() first. `matching` is this matching, if the
 /// caller already has it.
 Lowered lower(std::shared_ptr<const Program> program);
 Lowered lower(std::shared_ptr<const Program> program, Matching matching);

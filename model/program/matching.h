@@ -12,7 +12,7 @@
 namespace commfuse {
 
 struct Matching {
-  /// True when every rank runs every op, so that partners have the same op ids on all ranks. The tables below then have
+  /// True when no op has a predicate, so that partners have the same op ids on all ranks. The tables below then have
   /// one entry per op, otherwise one entry per (rank, op).
   bool uniform = true;
   std::size_t ops = 0;

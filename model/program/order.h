@@ -55,9 +55,9 @@ struct LaneRange {
 
 /// Ops that may run at the same time as an op, because neither is ordered before the other. For a compute op: the kinds
 /// of concurrent communication that hold SMs (lanes of kind copy or kernel hold none), and where it is (`sm_holders`,
-/// at most one range of each lane, sorted by lane). For an exchange that sends: one concurrent send of each of the
-/// other lanes (`rivals`), and the concurrent collectives (`contenders`). For a collective: the concurrent sends and
-/// collectives of other lanes (`contenders`). `rivals` and `contenders` are sorted by lane, then by id.
+/// at most one range of each lane, sorted by lane). For an exchange that sends: at most one concurrent send of each of
+/// the other lanes (`rivals`), and the concurrent collectives (`contenders`). For a collective: the concurrent sends
+/// and collectives of other lanes (`contenders`). `rivals` and `contenders` are sorted by lane, then by id.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -115,8 +115,8 @@ struct Content {
   friend bool operator==(const Content&, const Content&) = default;
 };
 
-/// An in-order queue on a rank. Every rank also has a `host` lane, which is not listed in Program::lanes: it issues the
-/// ops in program order, one issue cost after another.
+/// Kind of a lane: an in-order queue on a rank. Every rank also has a `host` lane, which is not listed in
+/// Program::lanes: it issues the ops in program order, one issue cost after another.
 enum class LaneKind : std::uint8_t {
   compute,
   aux,     // small kernels

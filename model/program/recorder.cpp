@@ -81,7 +81,7 @@ RankSummary Recorder::summary(Rank rank) const {
     }
   }
   const Intervals& local = local_[index];
-  if (is_sorted(essential) && is_sorted(local)) {  // false only if lanes of one kind overlap
+  if (is_sorted(essential) && is_sorted(local)) {  // false only if ops of one purpose run on several lanes
     summary.busy = measure_of_union(essential, Intervals{});
     summary.covered = measure_of_union(essential, local);
     return summary;

@@ -25,9 +25,9 @@ struct Quantity {
   std::int64_t elements = 0;
 };
 
-/// Returns the elements per block for these quantities. Throws ConfigError when a quantity is not divisible by its
-/// dimension's number of blocks, or when a slice of queries would contain different positions of the sequences in a
-/// batch; aborts when a quantity is missing.
+/// Returns the elements per block for these quantities. Throws ConfigError when a quantity is not a positive multiple
+/// of its dimension's number of blocks, or when a slice of queries would contain different positions of the sequences
+/// in a batch; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
 /// Returns the reason for which bind_sizes() throws for these quantities; empty if it does not throw.

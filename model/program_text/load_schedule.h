@@ -18,7 +18,7 @@ struct ScheduleFile {
 };
 
 /// Loads a schedule: `doubling` means schedules/doubling.yaml in the config folder, and a path means that file. Throws
-/// ConfigError if the file cannot be read, or with a list of all mistakes in it. The program still has to pass
+/// ConfigError if the file cannot be read, or with a list of the mistakes in it. The program still has to pass
 /// check_program.
 ScheduleFile load_schedule(std::string_view name_or_path);
 

@@ -22,7 +22,7 @@ namespace commfuse {
 
 namespace {
 
-/// The step in which every op of every rank begins.
+/// For each op on each rank, the step in which it begins.
 class Steps {
  public:
   Steps(const Program& program, const std::vector<Event>& events) : program_(program) {

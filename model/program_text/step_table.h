@@ -8,7 +8,7 @@
 
 namespace commfuse {
 
-/// Returns the table, made from the lowered commands and their symbolic contents. Steps are counted as in the paper:
+/// Returns the table, made from the lowered commands and their symbolic contents. Steps are counted as in such figures:
 /// every op takes one step, except local ops and credits, which take none and appear in the step at whose end they run.
 /// Requires `program` to have passed check_program().
 std::string step_table(const Program& program);

@@ -28,10 +28,11 @@ std::string digest_of(const Program& program);
 
 /// Reads the output of to_text; spacing, comments and key order do not matter. These keys may be omitted if they have
 /// their default values: waits, where, purpose, lane, wire, protocol, kernel_m and kernel_n of an op; the axis if the
-/// mesh has only one; dtype, which is bf16; accumulator, which is fp32; accumulate, transpose_a and transpose_b, which
-/// are false; the role of a buffer, which is scratch; row and column of a content, which are 0; the positions of
-/// queries. `path` is for messages only. Throws ConfigError with one line per mistake, `path:line:col: sentence;
-/// remedy`. The result still has to pass check_program.
+/// mesh has only one; rows, columns and dtype that a tensor's definition determines; any other dtype, which is bf16;
+/// accumulator, which is fp32; accumulate, transpose_a and transpose_b, which are false; the role of a buffer, which is
+/// scratch; row and column of a content, which are 0; the positions of queries. `path` is for messages only. Throws
+/// ConfigError with one line per mistake, `path:line:col: sentence; remedy`. The result still has to pass
+/// check_program.
 Program parse_program(const std::string& text, const std::string& path);
 
 }  // namespace commfuse

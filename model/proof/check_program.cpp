@@ -145,7 +145,7 @@ Proof prove(const Program& program) {
 namespace {
 
 /// Returns true if the program is only too large: rank 0 cannot represent all ranks, and all ranks together are too
-/// large to prove. The report then has no other kind of finding.
+/// large to prove. The report then has only findings of kind `bounds`.
 bool is_only_too_large(const Program& program, const CheckReport& report) {
   return std::all_of(report.findings.begin(), report.findings.end(),
                      [](const Finding& finding) { return finding.kind == FindingKind::bounds; }) &&

@@ -166,8 +166,8 @@ double blocks_in(const std::vector<HeldBlocks>& rectangles) {
   return blocks;
 }
 
-/// Returns for each tensor the first tensor that is equal to it by definition. A schedule may compute equal tensors at
-/// once.
+/// Returns for each tensor the first tensor that is equal to it by definition. A schedule may compute equal tensors
+/// only once.
 std::vector<std::size_t> first_equals(const Program& program) {
   using Definition =
       std::tuple<Tensor::Definition, Function, bool, bool, bool, std::size_t, std::size_t, std::int32_t, std::int32_t>;

@@ -42,7 +42,8 @@ class Contents {
     }
   }
 
-  /// Runs both iterations from the initial contents. Returns false when rank 0 cannot represent all ranks.
+  /// Runs the first iteration from the initial contents, and the second unless it would only repeat the first. Returns
+  /// false when rank 0 cannot represent all ranks.
   bool run(const std::vector<Event>& events) {
     place_initial();
     run(events, 0);

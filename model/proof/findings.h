@@ -13,10 +13,10 @@ namespace commfuse {
 
 enum class FindingKind : std::uint8_t {
   bounds,            // ids, extents, regions, waits: the program is not well-formed
-  unmatched,         // a send or a receive without a partner
+  unmatched,         // a send or a receive without a matching partner
   collective_order,  // a collective that only a part of its group joins
   deadlock,
-  hazard,    // reads and writes of one cell without an order between them
+  hazard,    // a cell is read before it is written, or conflicting accesses of a cell have no order between them
   contents,  // a rank computes or ends with values that differ from those of the unfused operation
 };
 

@@ -82,7 +82,8 @@ class Meaning {
   /// Returns the sum of two different tensors, in either order.
   CellValue add_residual(Where where, const CellValue& a, const CellValue& b);
   /// Computes one block of queries, at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads: all
-  /// rows of the tensor, or with a causal mask the rows up to `row`. Masked keys are ignored.
+  /// rows of the tensor, or with a causal mask the rows up to `row`. Masked keys are ignored, unless the tensor's rows
+  /// move (rows_move).
   CellValue attended(Where where, const CellValue& query, std::int32_t row, std::vector<CellValue>& keys, bool causal);
 
   const Program& program_;

@@ -7,8 +7,8 @@ namespace commfuse {
 
 namespace {
 
-/// Returns the number of blocks after which the digit of an axis repeats. Requires a step that Direction::move()
-/// accepted.
+/// Returns the number of blocks after which the digit of an axis repeats. Requires Direction::move() to have accepted
+/// `step`.
 std::int32_t period(const Mesh& mesh, std::size_t axis, std::int32_t step) {
   return std::abs(step) * mesh.axes[axis].extent;
 }

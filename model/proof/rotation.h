@@ -56,7 +56,7 @@ struct Direction {
   std::int32_t blocks = 1;
   Rotation rotation;
 
-  /// Makes an axis move the blocks by `step`. Requires an axis of more than one rank, and a `step` other than 0.
+  /// Makes an axis move the blocks by `step`. Requires `axis` to have more than one rank, and `step` not to be 0.
   /// Returns false if the blocks already move in a different way, or if the steps do not make a rotation: whole periods
   /// must fill the blocks, and the digits of different axes must not overlap.
   [[nodiscard]] bool move(const Mesh& mesh, std::size_t axis, std::int64_t step);

@@ -72,8 +72,8 @@ void Assembly::begin_with(const Value& value, Index row, Index column) {
 
 void Assembly::end_with(Index row, Index column) { declare_rows(made_, row, column, &ProgramBuilder::finally); }
 
-/// Declares that the buffer of `value` holds the rows of all tokens from `row` on. In zig-zag, adjacent rows need not
-/// be adjacent in the sequence.
+/// Declares that the buffer of `value` holds the rows of the all-token tensor from `row` on. In zig-zag, adjacent rows
+/// need not be adjacent in the sequence.
 void Assembly::declare_rows(const Value& value, Index row, Index column, Moment moment) {
   std::int32_t above = 0;
   for (const TokenRun& run : order_.runs(row, builder_.buffer_of(value.buffer).rows.blocks)) {

@@ -16,7 +16,7 @@ namespace fused {
 
 namespace {
 
-/// Returns the number of sub-slices of a shard, or of each half; groups and nested rings move whole shards.
+/// Returns the number of sub-slices of a shard, or of each half: 1 with groups of shards and in nested rings.
 std::int32_t parts(const StrategyOptions& options) {
   return options.group == 1 && (options.form == Form::direct || options.inner == 1) ? options.sub_slices : 1;
 }

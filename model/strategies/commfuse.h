@@ -37,8 +37,8 @@ std::string describe(const StrategyOptions& options);
 /// Returns why the options are refused on `ranks` ranks: an inner ring does not divide the ranks. Returns an empty
 /// string for options that are not refused.
 std::string refusal(const StrategyOptions& options, std::int32_t ranks);
-/// Limits lanes to max_lanes and to the transfers of one step (ring) or to one per peer (direct), and groups to the
-/// number of peers. An inner ring of all ranks becomes a flat ring.
+/// Limits lanes to max_lanes and to the transfers of one step (ring) or to one per peer (direct), and the size of a
+/// group to the number of peers. An inner ring of all ranks becomes a flat ring.
 StrategyOptions capped(StrategyOptions options, std::int32_t ranks);
 
 }  // namespace commfuse::fused

@@ -61,7 +61,7 @@ class ScatterSteps {
   BufferId arriving_{};       // ring: two running sums; direct: one slot per sender
   BufferId own_product_{};    // direct form only
   std::vector<OpId> made_;    // by step: the GEMM
-  std::vector<OpId> added_;   // ring, by step: the running sum with this step's partial product in it
+  std::vector<OpId> added_;   // ring, by step: the op that makes the running sum with this step's partial product
   std::vector<OpId> passed_;  // by step: the exchange that sends the partial product (direct) or the sum (ring)
 };
 

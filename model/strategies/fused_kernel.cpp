@@ -108,12 +108,12 @@ class FusedAllReduce {
   }
 
  private:
-  /// Adds a buffer of this many blocks.
+  /// Adds a buffer of `count` blocks.
   [[nodiscard]] BufferId blocks(const std::string& what, std::int32_t count) const {
     const Buffer& sums = builder_.buffer_of(stage_.output);
     return stage_.scratch(what, count, {sums.columns.dimension, 1}, sums.dtype);
   }
-  /// Returns a block of the output, of the shard that is `steps` ahead.
+  /// Returns, in the output, a block of the shard that is `steps` ahead.
   [[nodiscard]] Region sum_of(std::int32_t steps, std::int32_t block) const {
     return builder_.column_of(stage_.output, stage_.shard(steps) + block);
   }

@@ -47,8 +47,8 @@ bool is_data_parallel(const Operation& operation);
 Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
 
 /// Generates the program. Aborts unless the operation has a stage, the dimensions of adjacent stages fit, and the
-/// strategy supports the operation and its options. Throws ConfigError if the schedule needs too much memory for this
-/// number of ranks.
+/// strategy supports the operation with `options` on `ranks` ranks. Throws ConfigError if the schedule needs too much
+/// memory for this number of ranks.
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options);
 /// Generates the program along one axis of a mesh, as a flat ring; the other axes repeat it.

@@ -52,8 +52,9 @@ Operation data_parallel_mlp() {
        layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
 }
 
-/// Throws ConfigError unless the layers are dense with plain attention, because sites are GEMMs of such layers, and
-/// attention follows QKV without a gate. Also accepts single GEMMs of a bare mixture.
+/// Throws ConfigError if the model lacks a GEMM of the scope, because it has experts, latent attention or no attention,
+/// or if the scope contains the attention core and the model's core is not plain. Accepts single GEMMs of a bare
+/// mixture.
 void require_plain(Scope scope, const Transformer& model) {
   const bool is_bare_mixture = model.experts && model.experts->layer_ranks > 0;
   const std::string_view others =

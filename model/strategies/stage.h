@@ -40,9 +40,9 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
 ///   gemm_ar        input: all tokens x own share of K   output: all tokens x columns, complete sums
-///   attention_rs   as gemm_rs; its input is made by `attend`
+///   attention_rs   as gemm_rs; `attend`, if set, makes the input
 ///   gemm_a2a       input: own shard                     output: all tokens x own columns; weight: all columns
-///   attention_a2a  input: all tokens x own share of K, made by `attend`
+///   attention_a2a  input: all tokens x own share of K; `attend`, if set, makes it
 ///                                                       output: own shard; weight: all of K
 ///   mlp_ar         input: all tokens x K, normed        output: all tokens x K, normed, for the next MLP
 ///
@@ -74,7 +74,7 @@ struct Stage {
   BufferId output{};
   BufferId saved{};         // backward: saved by the forward pass
   BufferId gradient{};      // backward: gradient of the weight
-  std::vector<OpId> ready;  // ops after which the input exists; empty if it exists from the start
+  std::vector<OpId> ready;  // ops after which the input exists; empty if it exists from the start or `attend` makes it
   // mlp_ar only; `weight` is the weight of its first GEMM.
   BufferId down{};    // the weight of its second GEMM
   BufferId stream{};  // all tokens x K: the result of the second GEMM is added to it

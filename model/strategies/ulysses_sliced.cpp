@@ -6,7 +6,7 @@
 //                   comm         |aa0|aa1|aa2|aa3|                  aa3 is exposed
 //
 //   attention_a2a   compute  |a0 |a1 |a2 |a3 |o0 |o1 |o2 |o3 |
-//                   comm         |aa0|aa1|aa2|aa3|                  hidden if an all-to-all is no longer than a slice
+//                   comm         |aa0|aa1|aa2|aa3|                  hidden if r <= a and r <= o (see below)
 //
 // With one slice's GEMM q, attention a, out-projection o and all-to-all r, gemm_a2a takes q + (k-1) max(q, r) + r.
 // For attention_a2a, E(0) = k a and E(i) = max(E(i-1), A(i-1)) + o with A(i) = max((i+1) a, A(i-1)) + r; the makespan

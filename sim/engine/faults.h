@@ -60,7 +60,7 @@ class FaultTable {
   /// Replaces every later instant and every longer time, so that sums stay far below 2^63.
   static constexpr std::int64_t too_late = 2 * longest_run;
 
-  /// Prepares a run on `ranks` ranks. Requires faults that require_possible() accepts.
+  /// Prepares a run on `ranks` ranks. Requires `faults` to pass require_possible().
   void start(const Faults& faults, Rank ranks);
 
   [[nodiscard]] bool none() const { return slow_.empty() && pairs_.empty(); }

@@ -51,7 +51,7 @@ class FluidRun {
   bool finish_stage(std::uint32_t slot, std::int64_t now);
   /// Called when the link of a transfer may have gone down or come up.
   void wake(std::uint32_t slot, std::int64_t now, EventQueue& queue);
-  /// Sets the speeds, and pushes the events at which jobs end at these speeds.
+  /// Sets the speeds, and pushes the events at which the stages of jobs end at these speeds.
   void settle(std::int64_t now, EventQueue& queue);
   /// Returns whether every kernel and transfer that began is over and no link is in use.
   [[nodiscard]] bool all_over() const;

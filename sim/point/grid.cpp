@@ -89,8 +89,8 @@ GridAxis machine_part_of(const GridAxis& axis, std::span<const Field* const> mac
   return part;
 }
 
-/// Loads the machines of a grid. Settings that vary together take only the values of one step: a single node may be
-/// zipped with a cluster whose network varies.
+/// Loads the machines of a grid. Settings that vary together are combined only within a step: the network rate of a
+/// step with a cluster would not fit a step with a single node.
 class MachineLoader {
  public:
   MachineLoader(Library& library, std::vector<std::string>& mistakes) : library_(library), mistakes_(mistakes) {}

@@ -35,7 +35,7 @@ class KernelMemory {
   /// Fills in the times of all kernels on each machine and returns true if the inputs are known; otherwise clears the
   /// times. Requires the same number of machines for equal inputs.
   bool recall(const KernelInputs& inputs, std::span<KernelTimes> machines);
-  /// Keeps the times of all kernels of the program. Requires inputs for which recall() has returned false.
+  /// Keeps the times of all kernels of the program. Requires recall() to have returned false for `inputs`.
   void keep(const KernelInputs& inputs, std::span<const KernelTimes> machines);
 
  private:
@@ -43,7 +43,7 @@ class KernelMemory {
   void write_key(const KernelInputs& inputs);
   /// Returns whether the entry at this index of words_ has key_.
   [[nodiscard]] bool has_key(std::size_t entry) const;
-  /// Returns the slot of key_, which is empty if the inputs are unknown. Requires an empty slot.
+  /// Returns the slot of key_, which is empty if the inputs are unknown. Requires slots_ to have an empty slot.
   [[nodiscard]] std::size_t find_slot() const;
   void add_slots();
 

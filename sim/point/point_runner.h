@@ -76,7 +76,7 @@ class PointRunner {
   Predictor predictor_;
   std::vector<std::uint8_t> affected_;  // by field: the parts that it affects
   std::vector<std::string> texts_;      // by field: the last settings
-  bool has_sizes_ = false;              // point_ has the last numbers of ranks, sequences and tokens
+  bool has_sizes_ = false;              // point_ has the last ranks, batch and seq
   std::optional<Point> point_;          // the last point
   SharedWords words_;                   // appear in rows at the last point
   std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the strings on which they depend

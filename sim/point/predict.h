@@ -59,7 +59,7 @@ struct Point {
 };
 
 /// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when the settings require replay for a run
-/// that replay cannot simulate, and for faults of unknown ranks.
+/// that replay cannot simulate, and for impossible faults.
 void require_machine(const Point& point);
 /// Throws as require_machine does, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
@@ -108,11 +108,11 @@ class Predictor {
   const std::vector<SiteKind>& kinds(Scope scope);
 
   /// Throws ConfigError if the strategy refuses the options, and if the tokens do not divide into the blocks of this
-  /// schedule. Requires a point that require_possible() accepts.
+  /// schedule. Requires `point` to pass require_possible().
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
   /// Returns the reason why predict() would throw for this schedule, without pricing the schedule; empty if predict()
-  /// would not throw. Requires a point that require_possible() accepts.
+  /// would not throw. Requires `point` to pass require_possible().
   std::string refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
   /// Returns all events of a run without jitter. Requires `structure` and `sizes` to be those of the point.
@@ -140,8 +140,8 @@ class Predictor {
   /// Returns the makespan at these prices. Requires `structure` to be that of the point.
   Duration static_makespan(const Point& point, const Structure& structure, const Costs& costs);
 
-  /// Predicts a schedule from a file that belongs to the point. Throws ConfigError as sizes_at does. Requires a point
-  /// that require_machine() accepts.
+  /// Predicts a schedule from a file. Throws ConfigError as sizes_at does. Requires `schedule` to belong to `point`,
+  /// and `point` to pass require_machine().
   Prediction predict(const Point& point, const HandWritten& schedule);
 
   /// Returns the fastest of the candidates that can run at the point, the first on ties. Throws the first candidate's
@@ -185,7 +185,7 @@ class Predictor {
   void price_recalled_into(Priced& priced, const Point& point, const KernelInputs& inputs);
   /// Prices doubted_.costs, and the kernels from which they follow.
   void price_doubted(const Point& point, const Prediction& prediction);
-  /// Prices on machines with raised parameters, and adds those that change the costs to `doubts`.
+  /// Prices on machines with raised parameters, and adds the parameters that change the costs to `doubts`.
   void price_raised(const Point& point, const Prediction& prediction, std::vector<DoubtOf>& doubts);
   /// Prices doubted_.next() on a raised machine. Returns false if these costs, or the times of all kernels that the
   /// parameter may affect, equal those in doubted_.
@@ -198,9 +198,9 @@ class Predictor {
     return kernel_inputs(point, schedule, *prediction.structure, prediction.sizes);
   }
   std::size_t number_of(std::size_t accelerator, PriceOptions options);
-  /// Simulates only the first ranks if they represent all ranks.
+  /// Makes the engine simulate only the first ranks if they represent all ranks.
   void fold(Priced& priced, const Point& point, const Structure& structure);
-  /// Drops everything that is stored per schedule: a new schedule may have the address of a deleted one.
+  /// Drops all results for schedules on wires: a new schedule may have the address of a deleted one.
   void forget_schedules();
   Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);

@@ -22,9 +22,9 @@ std::string ignore_unused_variables(Grid& grid);
 /// Overload for work without a scope; `work_in_words` is the subject of the notes, such as "tune".
 std::string ignore_unused_variables(Settings& settings, Use work, std::string_view work_in_words);
 
-/// Returns a note, in whole lines, for each of `samples` and `seed` that was chosen or varies although it
-/// changes no time, because no point has jitter or the points are whole models. `work` is the work of settings without
-/// a scope: a lab workload draws its sizes with the seed.
+/// Returns a note, in whole lines, for each of `samples` and `seed` that was chosen or varies although it changes no
+/// time, because no point has jitter or the points are whole models. `work` is the work of settings without a scope: a
+/// lab workload draws its tile lengths with the seed.
 std::string notes_on_unused_draws(const Grid& grid);
 std::string notes_on_unused_draws(const Settings& settings);
 std::string notes_on_unused_draws(const Settings& settings, Use work);

@@ -9,8 +9,8 @@ namespace commfuse {
 
 namespace {
 
-/// Number of runs near the p99 that are examined: enough for shares accurate to a few percent. Examining a run takes
-/// far longer than sampling it.
+/// Largest number of runs near the p99 that are examined: enough for shares accurate to a few percent. Examining a run
+/// takes far longer than sampling it.
 constexpr std::size_t max_near = 400;
 
 JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {

@@ -39,15 +39,15 @@ class Replay {
   };
 
   /// Reports the actual run to the recorder, if there is one; with `distinct`, reports only the first ranks, as if
-  /// there were no others. Requires costs of this program. Throws ConfigError for a run of more than 2^53 ps (2.5
-  /// hours), which doubles cannot hold.
+  /// there were no others. Requires `costs` to be those of `program`. Throws ConfigError for a run of 2^53 ps (2.5
+  /// hours) or more, which doubles cannot hold exactly.
   Makespans run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder);
 
   /// Returns the actual makespan only, which takes a third of the work.
   Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
 
-  /// Appends makespan() at each of several costs to `makespans`, in their order, from one pass over the tape. Requires
-  /// costs of this program with equal issue times (Costs::issue) and equally many rows (Costs::by_rank).
+  /// Appends makespan() at each of the `costs` to `makespans`, in order; one pass over the tape runs several of them.
+  /// Requires `costs` of this program with equal issue times (Costs::issue) and equally many rows (Costs::by_rank).
   void makespans(const Program& program, const Tape& tape, std::span<const Costs> costs, Ranks ranks,
                  std::vector<Duration>& makespans);
 

@@ -8,6 +8,9 @@
 //           = max(post of all members) + max(duration of all members)       x is a collective
 //   half(x) = max(post(x), post of the receive that its send meets) + duration(x)
 //
+// In a push, half(x) does not wait for the post of the receive. A receive in a push or a pull also waits for its own
+// post, and the sender of a pull ends at its post.
+//
 // In most schedules a send meets the receive of the same op on another rank: the exchange is self-paired. Then all
 // ranks run it together, and one instruction replaces its post, half and join.
 #pragma once
