@@ -43,8 +43,8 @@ class Findings {
   /// If `worded` is false, findings have kinds but no sentences, which takes less time.
   explicit Findings(bool worded = true) : worded_(worded) {}
 
-  /// `about` is the op, or -1 - i for the i-th content, counting initial contents before final ones. `sentence()` is
-  /// called only for a finding that is listed.
+  /// `about` tells findings of one kind apart: mostly the op, or -1 - i for the i-th content, counting initial contents
+  /// before final ones. `sentence()` is called only for a finding that is listed.
   template <class Sentence>
   void add(FindingKind kind, std::int32_t about, const Sentence& sentence) {
     if (report_.findings.size() < listed && seen_.insert({kind, about}).second) {

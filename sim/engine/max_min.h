@@ -45,7 +45,7 @@ class MaxMin {
   };
   void list_members(std::span<const Flow> flows, std::span<const double> capacity);
   void push(std::int32_t link);
-  /// Returns the link that fills up first; null when every flow is settled.
+  /// Returns the link that fills up first; null when no unsettled flow uses a link.
   const Level* first_full();
   void pop();
   void settle_link(std::span<const Flow> flows, const Level& level);

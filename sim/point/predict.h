@@ -61,7 +61,7 @@ struct Point {
 /// Throws ConfigError when the machine has too few GPUs or lacks the dtype, when the settings require replay for a run
 /// that replay cannot simulate, and for impossible faults.
 void require_machine(const Point& point);
-/// Throws as require_machine does, and when the model cannot be split over the ranks.
+/// Throws as require_machine does, and when the model lacks the layers of the scope or cannot be split over the ranks.
 void require_possible(const Point& point);
 
 struct Prediction : Outcome {
@@ -107,15 +107,16 @@ class Predictor {
   /// Returns kinds_of(scope), computed once.
   const std::vector<SiteKind>& kinds(Scope scope);
 
-  /// Throws ConfigError if the strategy refuses the options, and if the tokens do not divide into the blocks of this
-  /// schedule. Requires `point` to pass require_possible().
+  /// Throws ConfigError if the strategy refuses the options, if a dimension does not divide into the blocks of this
+  /// schedule, and if the schedule is too large to generate or to prove. Requires `point` to pass require_possible().
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
   /// Returns the reason why predict() would throw for this schedule, without pricing the schedule; empty if predict()
-  /// would not throw. Requires `point` to pass require_possible().
+  /// would not throw. Throws ConfigError itself if the schedule is too large. Requires `point` to pass
+  /// require_possible().
   std::string refusal(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
-  /// Returns all events of a run without jitter. Requires `structure` and `sizes` to be those of the point.
+  /// Returns the spans of all ops in a run without jitter. Requires `structure` and `sizes` to be those of the point.
   Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
 
   /// Adds the percentiles under jitter. Does nothing if the point has no jitter.

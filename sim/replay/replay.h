@@ -62,7 +62,7 @@ class Replay {
   // A lane of a register, unlike a lane of a program, is one of the runs that are computed together.
   std::vector<double> values_;     // by register, then rank, then lane
   std::vector<double> durations_;  // for one op: by rank, then lane
-  std::vector<double> others_;     // for the op of a partner: by rank, then lane
+  std::vector<double> others_;     // scratch space for partners' durations or for starts: by rank, then lane
   std::vector<double> issued_;     // by op, or by rank and op
   std::vector<double> last_end_;   // by lane
   IdenticalRanksMemory identical_ranks_;

@@ -52,7 +52,7 @@ struct Tape {
     Rank other_rank = 0;            // join: the rank of that op, on a tape of single ranks
   };
 
-  /// Maps each rank to another rank whose value it reads: the rank `by` ahead on the axis, which wraps around.
+  /// Maps each rank to the rank whose value it reads: the rank `by` ahead on the axis, which wraps around.
   struct Turn {
     std::uint8_t axis = 0;
     std::int32_t by = 0;  // from 0 to below the axis' extent
