@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every build runs `cmake -D SOURCE_DIR=... -D OUTPUT=... -D (values of build_info.cpp.in) -P build_info.cmake`, which
-# writes OUTPUT. An unchanged OUTPUT is left untouched, so a new commit recompiles only this small file.
+# writes OUTPUT. An unchanged OUTPUT is left untouched; a new commit recompiles only OUTPUT.
 find_program(git git)
 set(git_revision "unknown")
 if(git AND EXISTS "${SOURCE_DIR}/.git")

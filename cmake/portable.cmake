@@ -2,7 +2,8 @@
 # Programs for machines without our dependencies: the objects of this build are linked again with all libraries static
 # except the C library and libgcc_s, so that they run on any Linux with glibc 2.34 or later (decision 0074). `./dev
 # package` fetches the sources of the two libraries that Debian has only as shared objects, oneTBB and fmt, in the
-# versions that this build includes; without these sources there is no target commfuse_portable.
+# versions that this build includes; without these sources, or without an archive of another library, there is no
+# target commfuse_portable.
 set(COMMFUSE_PORTABLE_SOURCES "${PROJECT_BINARY_DIR}/portable/sources" CACHE PATH "Sources of oneTBB and fmt")
 set(COMMFUSE_GLIBC_FLOOR 2.34 CACHE STRING "Oldest glibc for packed programs; 2.34 requires a build on Debian 12")
 mark_as_advanced(COMMFUSE_GLIBC_FLOOR)

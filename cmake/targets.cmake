@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A room is a folder with its own static library; commfuse_<top folder> combines all rooms of a top folder. A program
-# consists of the main file in a top folder and its commands/*.cpp.
+# A room is a folder with its own library, static unless the folder has only headers; commfuse_<top folder> combines all
+# rooms of a top folder. A program consists of the main file in a top folder and its commands/*.cpp.
 
 # commfuse_room(<folder> [ROOMS <folders>...] [WITH <targets>...]): defines the room's target from the folder's own .cpp
 # files, except a program's main. ROOMS are the rooms whose headers it includes, except rooms that another of these

@@ -35,9 +35,8 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
 }
 
 /// Returns a sentence about the lowest bound below the fastest row that can win, such as " fused_kernel (bound) takes
-/// 7.6% less than commfuse." Returns an empty string without a bound, or if the bound is above that row: a bound may
-/// run an attention core without any communication, and a machine's file may contradict itself (wires faster than their
-/// nominal rate).
+/// 7.6% less than commfuse." Returns an empty string without a bound, or if the bound is above that row: a machine's
+/// file may contradict itself (wires faster than their nominal rate). Rows of is_no_bound() do not count as bounds.
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {

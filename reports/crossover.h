@@ -28,7 +28,7 @@ std::string baseline_in_words(const CrossoverMap& map);
 
 /// Formats the settings of a row that are not axes of a map: rows with equal text share a map.
 std::string map_setting_of(const ResultRow& row);
-/// Returns a row's entry in a map; nothing for a row without a result, and for a bound.
+/// Returns a row's entry in a map; nothing for a bound, and for a row that has no result or takes no time.
 std::optional<MapEntry> map_entry_of(const ResultRow& row);
 
 /// Returns scalings of the fastest row of every point, without whole models that do not fit in memory. The ranks of
@@ -39,7 +39,7 @@ std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
 /// Keeps the fastest row of every point, from rows that come one by one.
 class FastestPoints {
  public:
-  /// Ignores rows without a result, and bounds.
+  /// Ignores bounds, and rows that have no result or take no time.
   void add(const ResultRow& row);
   void add(ScalingPoint point);
   [[nodiscard]] std::vector<Scaling> scalings() const { return commfuse::scalings_of(points_); }

@@ -33,7 +33,7 @@ std::vector<std::size_t> order_by_point(Rows rows);
 /// Returns the rows in the order of order_by_point().
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
 
-/// Returns the fastest serial schedule of a point; nullptr if none has a result.
+/// Returns the fastest serial schedule of a point; nullptr if none has a result that takes time.
 const ResultRow* serial_of(Rows rows);
 /// Returns the row's time minus the time of `serial`, as a share of serial's: negative if the row is faster. Returns
 /// nullopt for rows of strategy serial, for rows without a result, and if `serial` is null.
@@ -60,8 +60,8 @@ bool is_no_bound(const ResultRow& row);
 /// switch. It may beat serial, but not by overlap.
 bool overlaps_nothing(const ResultRow& row);
 
-/// Returns the strategy and its parameters, such as "sliced (k=4)", or "commfuse (ideal)" for a bound next to
-/// implementations.
+/// Returns the strategy and its parameters, such as "sliced (k=4)"; "commfuse (ideal)" for a bound next to
+/// implementations, and "fused_kernel (no bound)" for a row of is_no_bound().
 std::string label(const ResultRow& row);
 /// Returns only the strategy if it distinguishes the row from the other rows, else also its parameters.
 std::string short_label(const ResultRow& row, Rows rows);

@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// Returns a table at most 80 columns wide, a block for each point and jitter; empty if no row has tails. Rows are in
-/// the order of comparison_table. Blocks state their settings if the settings differ.
+/// Returns a table at most 80 columns wide; empty if no row has tails. Each point has a block for each jitter, number
+/// of runs and seed. Requires rows of one point to be adjacent. Blocks state their settings if the settings differ.
 std::string tails_table(std::span<const ResultRow> rows);
 
 /// Names the lowest p99 among the rows of one point that can win, and states whether there are enough samples to be

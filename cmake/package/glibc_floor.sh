@@ -15,7 +15,7 @@ while (($#)); do
   fi
   file=$1
   shift
-  symbols=$(objdump -T "$file") # fails if the file is not a program
+  symbols=$(objdump -T "$file") # fails if the file is neither a program nor a library
   newest=$(grep -oE 'GLIBC_[0-9.]+' <<<"$symbols" | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
   if [[ $(printf '%s\n' "$newest" "$floor" | sort -V | tail -n 1) != "$floor" ]]; then
     printf '%s needs glibc %s, which is newer than %s; build on an older system, or set COMMFUSE_GLIBC_FLOOR:\n' \

@@ -9,8 +9,8 @@
 
 namespace commfuse::page {
 
-/// Returns the settings of {"key": "text", …}; missing keys get their defaults. Throws ConfigError for the first
-/// unknown key, otherwise with every mistake.
+/// Returns the settings of {"key": "text", …}; missing keys get their defaults. Throws ConfigError for the first key
+/// that is unknown or whose value is not a string, otherwise with every mistake.
 Settings settings_of(const nlohmann::json& texts);
 
 /// Returns the command of the program that produces the same rows.

@@ -39,7 +39,7 @@ function implementationWords(name, row = null) {
 /// Describes a row for hints.
 const wordsOf = (row, label) => (isImplementation(row) ? implementationWords(row.strategy, row) : scheduleWords(label, row.strategy));
 
-/// Returns indices of rows in display order: available implementations first, then ideal schedules.
+/// Returns indices of rows in display order: serial and available implementations first, then ideal schedules.
 function shownOrder(rows) {
   const numbers = rows.map((_, i) => i);
   return [...numbers.filter((i) => !isIdeal(rows[i], rows)), ...numbers.filter((i) => isIdeal(rows[i], rows))];
@@ -47,8 +47,8 @@ function shownOrder(rows) {
 
 const fastestIdeal = (rows) => rows.filter((row) => ran(row) && isIdeal(row, rows)).sort((a, b) => timeOf(a) - timeOf(b))[0] ?? null;
 
-/// Returns the ids on the time axis if the user has chosen none: all ids, or those of implementations and the fastest
-/// ideal schedule.
+/// Returns the ids on the time axis if the user has chosen none: all ids or, next to implementations, those of serial,
+/// the implementations and the fastest ideal schedule.
 function usualIds(rows) {
   const ideal = fastestIdeal(rows);
   return rows.filter((row) => ran(row) && (!isIdeal(row, rows) || row === ideal)).map(idOf);
@@ -57,8 +57,8 @@ function usualIds(rows) {
 const GROUPS = ["Kernels you can get", "Ideal kernels"];
 const groupOf = (row, rows) => GROUPS[Number(isIdeal(row, rows))];
 
-/// Returns [name, indices of rows] for implementations and for ideal schedules; one group without a name if all are
-/// ideal.
+/// Returns [name, indices of rows] for serial with the implementations, and for ideal schedules; one group without a
+/// name if there are no implementations.
 function groupsOf(rows) {
   const order = shownOrder(rows);
   return withImplementations(rows)

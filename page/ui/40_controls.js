@@ -291,7 +291,7 @@ function showControls() {
 }
 
 /// Applies a change by the user. If a new machine has fewer GPUs than ranks, the ranks become the largest power of two
-/// that it has. The engine checks the ranks on a machine from the user's own file.
+/// that is at most its number of GPUs. The engine checks the ranks on a machine from the user's own file.
 function change(changes) {
   const settings = { ...state.settings, ...changes };
   let notice = "";

@@ -570,7 +570,7 @@ function marksOf(row, rows) {
   return ["wins", "ties"].includes(row.verdict) ? row.verdict : "";
 }
 
-/// Returns the first op that ends after a time. Ops of a lane do not overlap.
+/// Returns the index of the first op that ends after a time. Ops of a lane do not overlap.
 function firstAfter(ops, time) {
   let low = 0;
   let high = ops.length;

@@ -27,7 +27,7 @@ class WinnersMap {
   }
 
   /// Returns tokens across and ranks down, with the chosen point among them. The line below the verdict needs three
-  /// steps in each direction on every screen.
+  /// steps of tokens in each direction on every screen.
   axes(across = narrow() ? 2 : 3) {
     const seq = Number(setting("seq"));
     const ranks = Number(setting("ranks"));
@@ -234,7 +234,8 @@ class WinnersMap {
     next?.querySelector("button")?.focus();
   }
 
-  /// Names changes of the verdict: the nearest tokens and ranks with another verdict, and links half or twice as fast.
+  /// Names changes of the verdict: the nearest tokens and ranks with another verdict, and links half or twice as fast;
+  /// without a change, states where the verdict holds.
   sentence() {
     const { seqs, ranks } = this.axes(3);
     const current = this.known({});

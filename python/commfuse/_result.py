@@ -54,7 +54,7 @@ def _value_of(cell: str) -> Any:
 
 
 def _flat_rows(result: Result) -> list[dict[str, Any]]:
-    """Return the rows of an answer that is one document: tune's layouts, score's tables, plan's layouts by GPUs."""
+    """Return the rows of a JSON answer: tune's best layouts, score's tables, plan's runs; else the document itself."""
     if result.command == "plan":
         return [{name: _value_of(cell) for name, cell in row.items()}
                 for row in csv.DictReader(io.StringIO(result.to_csv()))]

@@ -58,8 +58,8 @@ class Table {
 
  private:
   void read(const std::vector<std::size_t>& indices);
-  /// Calls `take` for each row, with a function that returns the row's value in the column with this index.
   using ValueAt = std::function<Cell(std::size_t index)>;
+  /// Calls `take` for each row, with a function that returns the value of the row in a column.
   void for_each_row(const std::function<void(const ValueAt& value)>& take) const;
 
   std::shared_ptr<const RowTable> layers_;

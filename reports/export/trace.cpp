@@ -274,7 +274,7 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   }
 }
 
-/// Writes arrows from sends to receives, which viewers draw between the slices around these instants.
+/// Writes arrows from sends to their receives. Viewers join the slices that run at the times of the two ends.
 void write_flows(const TracedRun& run, std::int64_t first_pid, std::int64_t& next, Output& out) {
   const auto half = [&](const char* how, const OpSpan& span, Instant at, std::int64_t id) {
     out.separate();

@@ -138,8 +138,8 @@ class RunWriter {
     packets_.add(counter);
   }
 
-  /// Returns true if a slice has a length in nanoseconds. Without one, its end would precede its beginning, so it is
-  /// an instant.
+  /// Returns true if the slice of an op has a length in whole nanoseconds. An op without such a length is an instant,
+  /// because its end would be sorted before its beginning.
   static bool lasts(const OpSpan& span) { return nanoseconds(span.end) > nanoseconds(span.start); }
 
   /// Returns sorted events, so that a slice ends before the next one of its track begins.

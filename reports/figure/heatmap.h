@@ -15,8 +15,8 @@
 
 namespace commfuse::reports {
 
-/// Colours for shares of the baseline's time: from 0 up if overlap never loses, else from the largest loss to an
-/// equally large saving.
+/// Colours for shares of the baseline's time: from 0 to the largest saving if overlap never loses, else from -s to s,
+/// where s is the larger of the largest loss and the largest saving.
 class SavingScale {
  public:
   explicit SavingScale(std::string baseline = "serial") : baseline_(std::move(baseline)) {}

@@ -14,7 +14,7 @@ namespace commfuse::reports {
 /// Largest number of rows in a page, so that it stays below 5 MB and opens within a second.
 inline constexpr std::size_t max_page_rows = 40'000;
 
-/// Rows that a page contains: all rows, or all rows of evenly spaced points.
+/// Rows that a page contains: all rows, or the rows of evenly spaced points, cut at max_page_rows.
 struct PageRows {
   std::vector<std::size_t> rows;
   std::size_t points = 0;      ///< Number of points whose rows the page contains; 0 if it has all rows.

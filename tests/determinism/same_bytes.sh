@@ -22,8 +22,8 @@ build() {
   } >"$folder.log" 2>&1
 }
 
-# answers PROGRAM THREADS FOLDER: writes one file for each command, with its output and then the files that it wrote
-# into OUT.
+# answers PROGRAM THREADS FOLDER: writes one file for each command, with its output and then the CSV and YAML files that
+# it wrote into OUT.
 answers() {
   local program=$1 threads=$2 folder=$3 scratch=$builds/scratch line number=0 words
   rm -rf "$folder"

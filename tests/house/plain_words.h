@@ -19,7 +19,7 @@ std::vector<std::string> comment_fragments(const std::filesystem::path& root);
 /// stay.
 std::vector<std::string> retired_names(const std::filesystem::path& root);
 
-/// Returns, as `path:line: sentence`, every test whose name is not CamelCase of at most 60 characters, which is what
+/// Returns, as `path:line: sentence`, every test whose name is not CamelCase of at most 60 characters, the length that
 /// reports of test runs show in full.
 std::vector<std::string> odd_test_names(const std::filesystem::path& root);
 

@@ -5,7 +5,7 @@
 # GPU, writes the predictions before it measures, and keeps the files of every finished stage. It needs no network. A
 # later call continues where this one stopped.
 set -euo pipefail
-# In many locales awk and printf write 0,5 instead of 0.5, which our programs do not read.
+# In many locales awk and printf write 0.5 as 0,5, which our programs do not read.
 export LC_ALL=C
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 script=$PWD/validate/cuda/first_run.sh
@@ -73,7 +73,7 @@ bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl 
 
 # Name, seconds, kind, description. Kinds: "fixed" stages have these seconds as their budget. "counted" stages have them
 # only until a dry run has counted their launches and work. "divisible" stages are counted and keep what they have done,
-# so they may start with less time left. Stages that nothing else can replace come first. The middle rank is compared
+# so they may start with less time left. Stages that nothing else can replace come first. Stage middle compares one rank
 # against the prior hardware file with the measured link, so it does not wait for the calibration, which adds the
 # comparison against the fitted file.
 stages=(
@@ -453,7 +453,7 @@ require_known_stages() {
   done
 }
 
-# Runs stages that no call has tried before stages that an earlier call tried without success.
+# Runs the stages that no call has tried, then those that an earlier call tried without success.
 run_stages() {
   local entry name again=()
   for entry in "${stages[@]}"; do

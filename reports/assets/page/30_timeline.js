@@ -220,7 +220,7 @@ class Timeline {
     return this.view.from + ((x - this.left) / this.width) * (this.view.to - this.view.from);
   }
 
-  /// Returns the first bar of a lane that ends after a time.
+  /// Returns the index of the first bar of a lane that ends after a time.
   firstAfter(lane, time) {
     const { start, length } = this.block.data;
     let low = lane.from;

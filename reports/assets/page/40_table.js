@@ -211,7 +211,7 @@ async function fillTable(place) {
   }
 }
 
-/// Immediately removes the rows that the table replaces, and reserves the table's space, so that nothing below moves
+/// Immediately hides the rows that the table replaces, and reserves the table's space, so that nothing below moves
 /// when the table appears. Unpacks the rows, which may be many, when the table nears the screen.
 function startTable() {
   const place = document.getElementById("all-rows");
