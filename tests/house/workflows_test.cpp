@@ -91,7 +91,8 @@ TEST(Workflows, AReleaseWaitsForTestsInstallsAndImages) {
             (std::vector<std::string>{"debian:12", "ubuntu:22.04", "ubuntu:24.04"}));
 }
 
-/// Expects that a Dockerfile copies only files of the tree or from stages above.
+/// Expects that a Dockerfile copies only files of the tree or from stages above, runs only scripts of the tree, and has
+/// the instructions that an image needs.
 void expect_image_copies_existing_files(const fs::path& path) {
   std::istringstream lines(test::contents_of(path));
   std::set<std::string> stages;

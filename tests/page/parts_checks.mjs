@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks independent parts of the page: map, comparison, first minute, files, training run.
+// Checks independent parts of the page, such as map, comparison, first minute, files and training run.
 import { join } from "node:path";
 
 const text = (id) => `document.getElementById("${id}").textContent`;
@@ -74,7 +74,7 @@ export async function checkWhy(page, checks, settled) {
   await settled(page);
 }
 
-/// For a slow point, the verdict appears immediately, and the other parts state why they wait.
+/// For a slow point, the verdict appears immediately, and the map and the comparison state why they wait.
 export async function checkSlow(page, checks) {
   await page.value("commfusePage.live.refineNow(() => false, false)");
   const words = (id) => page.value(`document.querySelector("#${id} .later").textContent`);

@@ -482,7 +482,7 @@ TEST(Maps, ShowEvenlySpreadPointsOfMany) {
 }
 
 TEST(Maps, TitlesCoverPointsThatAreNotShown) {
-  // The map shows every second of 128 sequence lengths, and not the second one, which has the largest saving.
+  // The map shows 64 of 128 sequence lengths, and not the second one, which has the largest saving.
   std::vector<ResultRow> rows;
   for (std::int64_t seq = 1; seq <= 128; ++seq) {
     rows.push_back(row("serial", 2, 1024 * seq, 1000us));
