@@ -116,8 +116,8 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
 }
 
 /// Callback of nlohmann's parser for long documents: passes each value at nesting level `depth` to `take` when the
-/// value ends, then drops it. The library visits every kept value whenever an object ends, so at most 1,000 may be kept
-/// at a time.
+/// value ends, then drops it. The library visits every kept value whenever an object ends, so at most 1,000 objects may
+/// be kept at a time.
 template <class Json, class Take>
 class TakeAndForget {
  public:

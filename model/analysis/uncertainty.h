@@ -35,7 +35,8 @@ struct FrameworkDoubt {
   friend auto operator<=>(const FrameworkDoubt&, const FrameworkDoubt&) = default;
 };
 
-/// Residual of the model of training steps: of all steps on a machine (empty `layout`), or of one layout.
+/// Residual of the model of training steps, prefills and decoding steps: common to all on a machine (empty `layout`),
+/// or specific to one layout.
 struct StepDoubt {
   std::string layout;
   friend auto operator<=>(const StepDoubt&, const StepDoubt&) = default;

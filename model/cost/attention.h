@@ -14,11 +14,11 @@
 // own (narrow overhead). A tile that has an SM to itself (lone tile) cannot hide its exponentials behind the GEMMs of
 // another tile. If keys are split, no tile counts as alone.
 //
-// FlashAttention-3 (split cost above 0) differs: a tile holds 128 queries of all heads that share keys, tiles start as
-// SMs become free, and queries and output move while tiles run (fourth root of both times). A sequence of more than
-// `unsplit keys` with fewer tiles than 0.8 times the SMs has its keys split: a score takes `split cost` times as
-// long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences but one
-// are short.
+// FlashAttention-3 (split cost above 0) differs: a tile holds 128 query rows, counted over all heads that share keys,
+// tiles start as SMs become free, and queries and output move while tiles run (fourth root of both times). A sequence
+// of more than `unsplit keys` with fewer tiles than 0.8 times the SMs has its keys split: a score takes `split cost`
+// times as long, and no tile is alone. This is the rule of its num_splits_heuristic, which assumes that all sequences
+// but one are short.
 //
 // A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3. Its exponentials limit it as its
 // GEMMs do (Shah et al., "FlashAttention-3", 2024, section 3.2), and on B200 they limit it more than its GEMMs. Public

@@ -75,7 +75,7 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
             .out = shape.kind != CollectiveKind::all_gather,
             .in = shape.kind != CollectiveKind::reduce_scatter};
   if (shape.kind != CollectiveKind::all_to_all) {
-    part.nics /= members;  // together they receive once what the node does not have
+    part.nics /= members;  // each byte crosses a node's NICs once, whichever member moves it
   }
   return part;
 }

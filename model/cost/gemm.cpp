@@ -41,7 +41,7 @@ using TileCounts = std::array<std::int64_t, tiles.size()>;
 
 constexpr int loop_step_shift = 6;               // a k loop runs in whole steps of 64 columns
 constexpr std::int64_t least_split_depth = 128;  // a part of a split k loop is at least this deep
-constexpr std::int64_t deep_part = 2560;         // k is split into parts this deep even when tiles fill the SMs
+constexpr std::int64_t deep_part = 2560;         // k splits into parts at least this deep even when tiles fill the SMs
 constexpr int max_split_shift = 6;               // at most 64 parts
 constexpr double accumulator_bytes = 4.0;
 constexpr double overhead_cells = 128.0 * 128.0;  // cells of the tile to which `wave_overhead` refers

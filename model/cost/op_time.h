@@ -17,7 +17,7 @@ inline constexpr double longest_op_seconds = 1e5;
 /// Share of the L2 that still holds what the previous op wrote: a prior.
 inline constexpr double cached_share_of_l2 = 0.6;
 
-/// Nothing stays cached once the excess reaches this share of the capacity.
+/// Nothing stays in a cache once the bytes between two uses exceed its capacity by this share of the capacity.
 inline constexpr double spilled_share = 0.1;
 
 /// Bytes that pass through a cache between two uses of a tensor.

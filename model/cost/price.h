@@ -60,8 +60,8 @@ struct KernelTimes {
   void fit(const Program& program, const PricePlan& plan);
 };
 
-/// Writes the costs that the function above returns into `costs` and reuses its memory. Uses the times in `known` and
-/// adds the missing ones to it. Requires interference other than dynamic.
+/// Writes the costs that the first price() returns into `costs`, and reuses the memory of `costs`. Uses the times in
+/// `known` and adds the missing ones to it. Requires interference other than dynamic.
 void price(const PricedProgram& priced, const Sizes& sizes, const Machine& machine, const PriceOptions& options,
            KernelTimes& known, Costs& costs);
 

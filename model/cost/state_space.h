@@ -10,7 +10,7 @@
 //   FLOPs    = tokens x (2 Q N groups + Q P heads + 4 N P heads)             Q chunk, N state, P head_dim
 //              inner products of a chunk; outputs inside it, half of them masked; into states and out of states
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
-//              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
+//              inputs, each read twice, and output in 16 bits; the chunks' inner products and states in fp32
 //
 // A gated delta network also multiplies keys by keys and inverts a matrix: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N
 // P) FLOPs, and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes per token and head.

@@ -23,8 +23,8 @@
 
 namespace commfuse {
 
-/// Relative standard deviation of a parameter around its value in the base, if the base states no error, or a larger
-/// one (its own fit left the parameter undecided).
+/// Relative standard deviation of a parameter around its value in the base if the base states no error or a larger one,
+/// as for parameters that its own fit left undecided.
 inline constexpr double unknown_error = 0.3;
 /// Factor that turns FitScope::residual, a p68, into a standard deviation: errors of formulas have longer tails than
 /// normal errors.

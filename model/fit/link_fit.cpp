@@ -23,7 +23,7 @@ namespace commfuse {
 namespace {
 
 constexpr double max_factor = 1e3;             // largest factor on a parameter's start, up or down
-constexpr double second_protocol_below = 0.9;  // relative error at which a second protocol is worth its parameters
+constexpr double second_protocol_below = 0.9;  // error, relative to one protocol, at which a second is worthwhile
 constexpr std::ptrdiff_t least_rows_per_protocol = 6;
 
 double number_of(Duration duration) { return to_microseconds(duration); }

@@ -88,7 +88,7 @@ struct AttentionParameters {
   /// Above 0 for the kernel of FlashAttention-3, whose tiles hold all heads that share keys, and which splits the keys
   /// if a sequence has few tiles. The value is the time per score with split keys, relative to unsplit keys.
   Parameter<double> split_cost{0.0};
-  Parameter<double> unsplit_keys{512.0};  ///< Keys that are never split: four blocks of that kernel.
+  Parameter<double> unsplit_keys{512.0};  ///< Longest sequence whose keys are never split: four blocks of that kernel.
 };
 
 /// Decode attention: one query per head and sequence. model/cost/decode_attention.h gives the formula. Blocks of a
@@ -108,7 +108,7 @@ struct DecodeAttention {
   Parameter<Duration> unpacked_start;   ///< This and the next two: like those of the packed kernel.
   Parameter<Duration> unpacked_block;
   Parameter<Duration> unpacked_keys;
-  Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which has no matrix units; 0: no limit.
+  Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which uses no matrix unit; 0: no limit.
   FitScope fit{};
 };
 

@@ -57,14 +57,15 @@ struct NcclTuning {
 /// NCCL's estimate of one kernel.
 struct NcclEstimate {
   Duration base_latency{};
-  Duration step_latency{};  ///< Time per step of the ring; 0 for the switch.
+  Duration step_latency{};  ///< Time per step of the ring (for a network, per step inside a node); 0 for the switch.
   /// Wire bytes per second that a rank sends; for the switch, bytes of the tensor per second, times ranks / (ranks -
   /// 1).
   BytesPerSecond rate;
 };
 
-/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL lacks the kernel (LL128 over PCIe or without
-/// `ll128_across`, NVLS across nodes or on a switch that cannot sum), and for trees, whose steps differ.
+/// Returns the estimate of a ring or the switch. Returns nullopt if NCCL lacks the kernel (LL128 over PCIe, or across
+/// nodes without `ll128_across`; NVLS over PCIe, across nodes or on a switch that cannot sum), and for trees, whose
+/// steps differ.
 std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel);
 
 /// Collective for which NCCL chooses a kernel: `passes` around the ring (2 for an all-reduce) and `total` bytes (the

@@ -15,14 +15,15 @@ namespace commfuse {
 /// is called with p in (0, 0.52].
 using Quantile = std::function<double(double p, bool from_top)>;
 
-/// Returns exp(sigma z) with z standard normal; the median is 1. Requires sigma >= 0.
+/// Returns the quantiles of exp(sigma z) with z standard normal; the median is 1. Requires sigma >= 0.
 Quantile lognormal(double sigma);
 /// A Pareto distribution; both parameters are above 0.
 struct Pareto {
   double scale = 1.0;
   double shape = 1.0;
 };
-/// Returns scale U^(-1/shape), which is never below scale and exceeds x with probability (scale / x)^shape.
+/// Returns the quantiles of scale U^(-1/shape), which is never below scale and exceeds x with probability (scale /
+/// x)^shape.
 Quantile pareto(const Pareto& distribution);
 /// Returns the quantiles of a sorted sample, which must not be empty: linear between neighbours, the i-th of n at (i +
 /// 1/2) / n. They never leave the range of the sample, because nothing is known beyond its largest value.

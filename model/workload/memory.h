@@ -32,7 +32,7 @@ struct StepMemory {
   Bytes gradients;
   Bytes optimizer;
   Bytes activations;  ///< their maximum over the step, for all micro-batches under way
-  Bytes gathered;     ///< weights and gradients that replicas share, while they are gathered
+  Bytes gathered;     ///< weights and gradients that replicas share, while they are whole
   [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 

@@ -43,8 +43,8 @@ struct Tokens {
 ///   section 6): state update and output, one multiply-add each, and the decay.
 /// - Gated delta network: 2 x 4 instead of 2 x 3, because it reads the state before it writes it.
 struct ForwardFlops {
-  Flops layers;     ///< FLOPs without the attention core
-  Flops attention;  ///< FLOPs of the attention core
+  Flops layers;     ///< FLOPs of the layers, without those of `attention`
+  Flops attention;  ///< FLOPs of the attention core and of the scores of an indexer
   Flops logits;
   [[nodiscard]] Flops total() const { return layers + attention + logits; }
 };
