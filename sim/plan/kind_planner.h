@@ -94,8 +94,9 @@ struct RunChoice {
 /// have independent errors.
 std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
-/// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits.
-/// `count_advice` says what to do if the exact count has no layout that fits; empty without a count.
+/// Returns a sentence that states which limit binds, and by how much. Requires that no run meets all limits. `limit` is
+/// KindPlanner::gpu_limit(). `count_advice` says what to do if the exact count has no layout that fits; empty without a
+/// count.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
                           std::int64_t limit, const std::string& count_advice);
 

@@ -43,7 +43,8 @@ struct FoundLayout {
 struct SearchTally {
   std::size_t layouts = 0;            ///< Number of possible layouts.
   std::size_t fitting = 0;            ///< Number of layouts that fit in memory.
-  std::size_t priced = 0;             ///< Number simulated; the other fitting layouts are slower even without bubbles.
+  std::size_t priced = 0;             ///< Number simulated; the other fitting layouts lack a schedule or are slower
+                                      ///< even without bubbles.
   bool too_slow = false;              ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> least_memory;  ///< Least memory that a layout needs on its fullest GPU.
   /// Why a layout that fits has no schedule. Set if, on some count of GPUs, the strategies have no schedule for any

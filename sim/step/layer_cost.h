@@ -37,11 +37,12 @@ struct StepPoint {
   Framework framework;
   /// Candidates for the GEMMs that meet a collective under sequence parallelism: every site uses the fastest. If empty,
   /// GEMMs and collectives are priced and not simulated, as in Megatron-LM without tp-comm-overlap: one after the other
-  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states. In fp8, only the GEMMs of
-  /// layers and the gathers for GEMMs that are not simulated use 8 bits; everything else on the wires uses 16 bits.
+  /// in the forward pass, and in the backward pass as Framework::overlaps_backward states; only those that the
+  /// framework's implementation runs are simulated. In fp8, only the GEMMs of layers and the gathers for GEMMs that are
+  /// not simulated use 8 bits; everything else on the wires uses 16 bits.
   std::vector<const Strategy*> strategies;
-  /// An implementation that runs some of these GEMMs in forward passes, whatever the strategies and the framework;
-  /// LayerCost::saved_by() finds the GEMMs.
+  /// An implementation that runs some of these GEMMs, or the sums over tensor ranks, in forward passes, whatever the
+  /// strategies and the framework; LayerCost::saved_by() finds the GEMMs.
   ImplementedForward implemented{};
   /// Number of cached keys per sequence. If positive, a pass processes one token per sequence (decoding) and `plan.seq`
   /// is 1; if 0, a pass processes whole sequences.
@@ -158,7 +159,7 @@ class LayerCost {
   [[nodiscard]] Duration slowed(Duration time) const;
 
  private:
-  /// Bytes of an activation, in memory and on the wires, except in gathers of fp8 GEMMs, which convert on the fly.
+  /// Bytes of an activation, in memory and on the wires; gathers for fp8 GEMMs move fewer (gathered_state).
   static constexpr std::int64_t width = 2;
   enum class Direction : std::uint8_t { forward, backward };
   /// Adds a block of a forward pass, with its norm and residual. Returns the device time of the block without these.

@@ -21,7 +21,7 @@ std::vector<const Strategy*> strategies_for_steps();
 
 struct Implementation;
 
-/// A site of one micro-batch under sequence parallelism, or the attention block under Ulysses (Scope::ulysses).
+/// A site of one micro-batch under tensor parallelism, or the attention block under Ulysses (Scope::ulysses).
 struct SitePoint {
   const Transformer* model = nullptr;
   Scope scope = Scope::qkv;
@@ -100,7 +100,7 @@ class SiteTimes {
   /// Makes later calls of `fastest` return this schedule at the site, whatever the strategies.
   void prefer(SitePoint point, const SiteTime& schedule);
 
-  /// Returns the number of sites simulated so far, without look-ups.
+  /// Returns the number of sites that of() has simulated since the last forget(), without look-ups.
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(known_.size()); }
   void forget() {
     known_.clear();

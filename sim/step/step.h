@@ -88,7 +88,8 @@ struct InferenceBreakdown {
   Duration waiting{};  ///< Waiting for a host that is slower than its GPU.
 };
 
-/// A forward pass over the prompts of a micro-batch on one stage, shared by tensor ranks, without pipeline and loss.
+/// A forward pass over the prompts of a micro-batch on one stage, shared by the ranks of one replica, without pipeline
+/// and loss.
 struct PrefillPrediction {
   Duration time{};
   std::optional<InferenceBreakdown> parts;  ///< Nothing for a woven pass, whose blocks run simultaneously.

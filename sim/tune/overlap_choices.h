@@ -37,7 +37,7 @@ std::string_view name_of(OverlapMethod method);
 struct OverlapChoice {
   OverlapGemm gemm;
   OverlapMethod method = OverlapMethod::none;
-  SiteTime overlapped;  ///< With the method, or with the ring exchange if the method is none.
+  SiteTime overlapped;  ///< With the method or, if it is none, with the ring exchange; `serial` if no ring can run.
   SiteTime serial;
 
   /// Returns the time of the overlapped GEMM relative to serial's, minus 1: negative if overlap saves time.
@@ -59,8 +59,8 @@ struct OverlapChoices {
 /// Chooses the methods for one micro-batch of the plan. With prices of its kernels, every GEMM has a ring exchange or
 /// none, whichever takes less time; GEMMs with a reduce-scatter are switched together, as in Megatron-LM, and the sum
 /// of their times decides. Without prices, every GEMM has a ring exchange, or a pipeline if a reduce-scatter follows
-/// and the pipeline is faster, both with ideal kernels. The prices are those of the implementation te in
-/// configs/implementations. Throws ConfigError with every mistake in its file.
+/// and the pipeline is faster, both with ideal kernels; it has none if neither can split the tokens. The prices are
+/// those of the implementation te in configs/implementations. Throws ConfigError with every mistake in its file.
 OverlapChoices overlap_choices(const PlanSpace& space, const TrainingPlan& plan);
 
 }  // namespace commfuse

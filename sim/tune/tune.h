@@ -137,9 +137,9 @@ struct TuneOptions {
 };
 
 /// Ranks the plans by their time with the fastest schedule at every site; where the p99 is minimized, the fastest dozen
-/// plans are ranked by their time on machines whose slowest GPU is at its p99. With a jitter, the schedules at the
-/// sites of the best plan are then chosen by samples, and its step uses them. Throws ConfigError where no plan is
-/// possible, and as require_possible(StepPoint) does.
+/// plans (or `keep`, if that is more) are ranked by their time on machines whose slowest GPU is at its p99. With a
+/// jitter, the schedules at the sites of the best plan are then chosen by samples, and its step uses them. Throws
+/// ConfigError where no plan is possible, and as require_possible(StepPoint) does.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
 /// Returns only the sites, for one micro-batch of the plan, without samples. Requires point.plan.sequence_parallel.
