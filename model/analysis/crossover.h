@@ -48,7 +48,7 @@ using MapPlace = std::array<std::size_t, all_map_axes.size()>;
 struct MapSaving {
   std::string overlap;
   std::string baseline;
-  double saved = 0.0;     ///< Share of the baseline's time; below 0 the overlap takes longer.
+  double saved = 0.0;     ///< Share of the baseline's time; below 0 if the overlap takes longer.
   bool is_close = false;  ///< The two are too close to call.
 };
 
@@ -63,7 +63,7 @@ struct MapCell {
   std::string baseline{};  ///< The framework's own step, or else serial; empty when neither was run.
   /// Share of the baseline's time that the winner saves; nullopt without a baseline.
   std::optional<double> of_baseline{};
-  std::optional<MapSaving> saving{};  ///< Nullopt without a baseline, and without a family with overlap.
+  std::optional<MapSaving> saving{};  ///< Nullopt without a baseline or without a family that overlaps.
   /// Families that tie with the fastest one, which is `winner`; empty when `winner` wins.
   std::vector<std::string> tied{};
   std::optional<double> probability{};  ///< Probability of the verdict.

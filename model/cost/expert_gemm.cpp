@@ -15,8 +15,7 @@ std::int64_t divided_up(std::int64_t amount, std::int64_t parts) { return (amoun
 bool cuts_columns(const ExpertSplit& experts) { return experts.cut == WeightCut::columns; }
 
 /// Returns the number of copies of a site's buffer that a rank holds with experts. The rank holds as many weights as if
-/// it had its share of every expert; of a buffer with the extent that the ranks share, it holds the rows of its
-/// experts.
+/// it had its share of every expert; a buffer with the extent that the ranks share has the rows of the rank's experts.
 std::int64_t copies_of(const Buffer& buffer, const GemmShape& gemm, const ExpertSplit& experts) {
   if (buffer.role == BufferRole::weight) {
     return experts.count;

@@ -69,8 +69,8 @@ struct Wiring {
   }
 };
 
-/// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires a
-/// machine whose GPUs reach each other.
+/// Returns the wiring, which depends on the structure of a program and not on sizes. Rank r runs on GPU r. Requires the
+/// GPUs of `machine` to reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
 /// Returns the cut-through wiring. `routes` is a cache that later programs on the same machine can reuse.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);

@@ -32,7 +32,7 @@ std::optional<NcclGeneration> generation_of(const Machine& machine) {
   return nccl == nullptr ? std::nullopt : std::optional(nccl->tuning.generation);
 }
 
-/// Returns the buffer that holds an operand. Requires an operand with a region.
+/// Returns the buffer that holds an operand. Requires `operand` to have a region.
 BufferId buffer_of(const Program& program, Slice operand) { return program.regions_of(operand).front().buffer; }
 
 /// Separates the ops of a GEMM whose input is gathered from the ops of a GEMM whose partial sums are scattered, and

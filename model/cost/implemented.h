@@ -180,7 +180,7 @@ Duration switch_sum_time(const ImplementedSite& site, const Link& link, int rank
 /// Returns whether an implementation's collectives in the program are kernels that sum in the switch.
 bool has_switch_sums(const Program& program);
 /// Returns whether the op is a later part of a kernel that sums in the switch, which its reduce-scatter launches: the
-/// residual, the norm or the all-gather. Requires a program with such kernels.
+/// residual, the norm or the all-gather. Requires `program` to have such kernels.
 bool is_inside_switch_sum(const Program& program, std::size_t op);
 /// Returns whether the machine's nodes have a switch that can sum.
 bool sums_in_switch(const Machine& machine);

@@ -35,7 +35,7 @@ std::vector<SharedPort> shared_ports(const Program& program, const std::vector<M
 /// reason. Requires `costs` to have durations and undisturbed durations of all ops.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
-/// Sets these durations, too. Requires `shared` to be shared_ports(program, meetings).
+/// Sets the same durations. Requires `shared` to be shared_ports(program, meetings).
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings,
                      const std::vector<SharedPort>& shared, const Sizes& sizes, const Machine& machine, Costs& costs);
 /// Sets the durations that exchanges have if each has its wires to itself.

@@ -23,7 +23,7 @@ struct StridedGroups {
 /// neighbours, divided by the transfers that share it.
 class GroupRates {
  public:
-  /// Requires a topology whose GPUs reach each other.
+  /// Requires the GPUs of `topology` to reach each other.
   GroupRates(const Topology& topology, int gpus_per_node);
 
   /// Returns the bytes per second that each of GPUs 0 to `ranks` - 1 sends while no other group does. Requires 2 <=

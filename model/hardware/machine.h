@@ -120,8 +120,8 @@ std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(co
                                                                               const CollectiveParameters& whole);
 
 /// Returns the parameters of each pair of a node, from the parameters of its nearest pair: the rate scales with the
-/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are equal. Requires a
-/// topology whose GPUs reach each other.
+/// slowest hop, and the latency grows with the additional hops. Returns null if all pairs are equal. Requires the GPUs
+/// of `topology` to reach each other.
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
                                                const PeerParameters& nearest);
 

@@ -57,8 +57,8 @@ struct Segments {
 };
 
 /// Returns the segments of a topology of equal nodes. Ways across nodes are computed from the first node to the second;
-/// all other pairs of nodes have the same ways. A topology without edges has only ports. Requires that the GPUs reach
-/// each other unless the topology has no edges.
+/// all other pairs of nodes have the same ways. A topology without edges has only ports. Requires the GPUs to reach
+/// each other if the topology has edges.
 Segments segments_of(const Topology& topology, int gpus_per_node);
 
 /// Returns the machine's own segments; if it has none, the segments of its topology; without a topology, only ports.

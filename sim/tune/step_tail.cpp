@@ -28,7 +28,7 @@ class Distribution {
     for (const double time : times_) {
       sum += time;
     }
-    // With sigma 1, the logarithm of slowest_of() is the mean of the largest of normal draws.
+    // With sigma 1, the logarithm of slowest_of() is the mean of the largest of `groups_` normal draws.
     return sum / machines + deviation_ * math::log(slowest_of(static_cast<std::int64_t>(groups_), 1.0));
   }
 
