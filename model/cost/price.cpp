@@ -248,7 +248,7 @@ class Pricer {
   const Sizes& sizes_;
   const Machine& machine_;
   const PriceOptions& options_;
-  bool is_bound_;  // some ops are parts of one kernel, which no implementation has
+  bool is_bound_;  // some ops are parts of one kernel, whose price is a bound (of_kernel)
   Flops heating_;
 };
 

@@ -105,7 +105,7 @@ struct DecodeAttention {
   Parameter<double> most_parts;         ///< Maximum number of blocks across which the keys of one head are split.
   Parameter<double> narrow_time{1.0};   ///< Times for heads up to 64 wide, relative to wider heads; excludes traffic.
   Parameter<double> most_packed{32.0};  ///< Maximum number of heads in a packed block.
-  Parameter<Duration> unpacked_start;   ///< Like `packed_start`; the next two are like `packed_block` and `packed_keys`.
+  Parameter<Duration> unpacked_start;   ///< Like `packed_start`; the next two: like `packed_block` and `packed_keys`.
   Parameter<Duration> unpacked_block;
   Parameter<Duration> unpacked_keys;
   Parameter<FlopsPerSecond> vector_rate;  ///< FLOP rate of the unpacked kernel, which uses no matrix unit; 0: no limit.
