@@ -79,9 +79,10 @@ class PointRunner {
   bool has_sizes_ = false;              // point_ has the last ranks, batch and seq
   std::optional<Point> point_;          // the last point
   SharedWords words_;                   // appear in rows at the last point
-  std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;  // by the strings on which they depend
-  const std::vector<Candidates>* last_candidates_ = nullptr;                // entry of candidates_ of the last point
-  std::optional<std::vector<Candidates>> implementations_;                  // belong to the last point
+  /// Schedules, by the strings on which they depend.
+  std::map<std::string, std::vector<Candidates>, std::less<>> candidates_;
+  const std::vector<Candidates>* last_candidates_ = nullptr;  // entry of candidates_ of the last point
+  std::optional<std::vector<Candidates>> implementations_;    // belong to the last point
 };
 
 }  // namespace commfuse

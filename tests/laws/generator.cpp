@@ -99,8 +99,8 @@ void put_links(Setting& setting, Draws& draws) {
   }
 }
 
-/// Draws a schedule of the strategy and fixes all its relevant options. Leaves them open one time in eight, and whenever
-/// there is no schedule to draw.
+/// Draws a schedule of the strategy and fixes all its relevant options. Leaves them open one time in eight, and
+/// whenever there is no schedule to draw.
 void put_schedule(Setting& setting, Draws& draws) {
   const Strategy& strategy = *find_strategy(setting.text("strategy.name"));
   const std::vector<SiteKind> kinds = kinds_of(*scope_named(setting.text("scope")));
