@@ -9,7 +9,7 @@
 
 namespace commfuse::bench {
 
-/// Returns the median. Requires at least one value.
+/// Returns the median, the upper one for an even number of values. Requires at least one value.
 double median(std::vector<double> values);
 
 /// Returns the peak memory of this process so far, in MiB.

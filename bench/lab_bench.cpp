@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the lab workloads as whole processes, from config to summary, on one core. Other simulators (peers) were timed
-// on the same workloads. Time is the CPU time of the process, user and system; memory is its peak. Comments above bars
-// give the best peers' figures on the same kind of machine.
+// Runs the lab workloads as whole processes, from config to summary. Other simulators (peers) were timed on the same
+// workloads. Time is the CPU time of the process, user and system, on all cores; memory is its peak. Comments above
+// bars give the best peers' figures on the same kind of machine.
 #include <fmt/format.h>
 
 #include <array>

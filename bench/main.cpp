@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the benchmarks and reports how the time of each family grows with the number of ranks P: the least-squares slope
-// of log(time) over log(P).
+// Runs the benchmarks and reports how the time of each family grows with P, the number of ranks (of points in
+// sweep_bench.cpp, of nodes in verdict_bench.cpp): the least-squares slope of log(time) over log(P).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// Yields, or waits for up to 20 us, at random.
+/// Source of random delays and numbers. disturb() yields, waits for up to 20 us, or does nothing, at random.
 class Chaos {
  public:
   /// Seed 0 means no delays. `number` distinguishes the users of one run: the lanes, or the processes.

@@ -14,9 +14,9 @@ struct Pace {
   friend bool operator==(const Pace&, const Pace&) = default;
 };
 
-/// Returns the time of a collective in a ring of `members` with such links: N - 1 steps, each of which takes one
-/// latency and the time of an N-th of `whole`, the larger of input and output. `twice` doubles the time, as for an
-/// all-reduce.
+/// Returns the time of a collective in a ring of `members` with such links: N - 1 steps for N members, each of which
+/// takes one latency and the time of an N-th of `whole`, the larger of input and output. `twice` doubles the time, as
+/// for an all-reduce.
 Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice);
 
 }  // namespace commfuse::validate

@@ -114,7 +114,7 @@ Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector
   return blame;
 }
 
-/// Returns the suspect with the most slow links.
+/// Returns the guilty suspect with the most slow links that are not explained yet; nothing if no suspect is guilty.
 std::optional<Blame> worst_of(const PartGroup& group, const std::vector<bool>& explained) {
   std::optional<Blame> worst;
   Rank last = 0;

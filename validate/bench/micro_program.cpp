@@ -85,7 +85,7 @@ std::vector<Duration> gaps_in(const Timeline& spans) {
 }
 
 /// Returns the time of each transfer: the n-th op of the sender is paired with the n-th op of the receiver. A transfer
-/// starts when both are ready, so that its time is the shorter of the two.
+/// starts when both ops are ready, so that its time is that of the shorter op.
 std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
   std::vector<Duration> send_times;
   std::vector<Duration> receive_times;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of one op, which all ranks run simultaneously: the time that the executor needs is the price of the op. Like
-// schedules, these programs run on any executor.
+// Programs that measure one op, which all ranks or one pair of ranks run simultaneously: the time that the executor
+// needs is the price of the op. Like schedules, these programs run on any executor.
 #pragma once
 
 #include <cstdint>

@@ -226,7 +226,7 @@ std::string settings_in_words(const Words& settings) {
 }
 
 /// Returns the command that makes the page again. The command names the record and the settings that differ from it or,
-/// if there is none, every setting of the point and the flags of the run.
+/// without a record, every setting of the point and the flags of the run.
 std::string command_of(const CompareRequest& request, const Compared& result) {
   const std::string command = "commfuse-validate compare";
   std::string files;

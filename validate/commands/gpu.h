@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of executors on a GPU, and an open GPU.
+// The flags of executors on GPUs, and open GPUs: one, or one per process.
 #pragma once
 
 #include <chrono>
@@ -89,7 +89,7 @@ class Gpu {
   [[nodiscard]] CudaModule& module() { return *plugin_.module; }
   [[nodiscard]] Driver& driver() { return *driver_; }
   [[nodiscard]] const VirtualOptions& options() const { return options_; }
-  /// Returns "copied", "paced" or "bounced".
+  /// Returns "copied", "copied plainly", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
   [[nodiscard]] std::string in_words() const;
   /// Returns true if the GPU is software, so that its times are not those of a GPU.
@@ -177,7 +177,8 @@ void note_software_gpu();
 /// Returns the NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, sorted by name.
 Words gpu_variables();
 
-/// Returns "NVIDIA H200, 132 SMs, 139.8 GiB, driver 13.0, CUDA 13.0, cuBLASLt 13.1.0".
+/// Returns "NVIDIA H200, 132 SMs, 139.8 GiB, driver 13.0, CUDA 13.0, cuBLASLt 13.1.0", followed by the version of NCCL
+/// if the facts have it.
 std::string in_words(const DeviceFacts& facts);
 
 }  // namespace commfuse::validate

@@ -38,8 +38,8 @@ struct CopyRequest {
   bool both_ways = false;
   BenchOptions options{};
 };
-/// Throws ConfigError for unknown words and for more ranks than GPUs, HardwareAbsent if there is no GPU, and
-/// std::runtime_error if nothing could be measured.
+/// Throws ConfigError for unknown words and for a number of ranks that is not from 1 to the number of visible GPUs,
+/// HardwareAbsent if there is no GPU, and std::runtime_error if nothing could be measured.
 MicroRecord copies_measured(const CopyRequest& request);
 
 /// Judges the record's copies against the machine. Returns an empty list if none of them can be judged. Prints on

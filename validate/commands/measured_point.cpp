@@ -216,8 +216,8 @@ bool same_value(const Field& field, const std::string& a, const std::string& b) 
   return a == b || (field.type == FieldType::count && parse_count(a) == parse_count(b));
 }
 
-/// Throws ConfigError if `settings` describe a different run than `recorded`, or choose schedules, which the record
-/// already determines.
+/// Throws ConfigError if `settings` describe a different run from `recorded`, or if the command line chooses schedules,
+/// which the record already determines.
 void require_same_run(const Settings& recorded, const Settings& settings, const std::string& path) {
   for (const Field& field : run_fields()) {
     const Setting& before = recorded.at(field);

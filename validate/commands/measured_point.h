@@ -54,7 +54,8 @@ class PredictedPoint {
   ~PredictedPoint() = default;
 
   /// Returns the best schedule of each strategy that the settings name, or all schedules if the settings request all;
-  /// then the schedules of files. With files, strategies run only if the user names them.
+  /// then the schedules of files. With files, strategies run only if the user names them. Among several strategies,
+  /// leaves out bounds, and those that cannot run at this point unless they are named or serial.
   std::vector<Prediction> requested();
   /// Returns the prediction of a schedule that was measured. Throws ConfigError if this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
@@ -98,8 +99,9 @@ struct Measured {
   std::exception_ptr unwritten;
 };
 
-/// Runs the schedules. With --out, also writes the record, except for a dry run. Throws ConfigError for invalid flags.
-/// Where ranks are processes, each of them must call it; only the leader has the complete record, and writes it.
+/// Runs the schedules. With --out, also writes the record, except for a dry run. Throws ConfigError for invalid flags,
+/// and HardwareAbsent without a usable GPU. Where ranks are processes, each of them must call it; only the leader has
+/// the complete record, and writes it.
 Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                   Crew* crew = nullptr);
 

@@ -77,7 +77,8 @@ void show_progress(std::size_t done, std::size_t measurements);
 std::vector<DType> dtypes_of(const std::string& list);
 
 /// Measures the programs now; prints progress on stderr if that is a terminal. Throws std::runtime_error if nothing
-/// could be measured. All ranks must call it; the record is complete if where.leads(). Requires where.takes_part().
+/// could be measured or, on a process that does not lead, if the bench stopped early. All ranks must call it; the
+/// record is complete if where.leads(). Requires where.takes_part().
 MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
 /// Measures the programs that --dtype, --only and --quick select.
 MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);

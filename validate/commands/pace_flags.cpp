@@ -13,7 +13,7 @@ namespace commfuse::validate {
 
 namespace {
 
-// With these limits a transfer of GiBs takes hours at most, and sums of transfer times fit into a Duration.
+// With these limits a transfer of a few GiB takes hours at most, and sums of transfer times fit into a Duration.
 constexpr BytesPerSecond slowest{1e6};
 constexpr BytesPerSecond fastest{1e15};
 constexpr Duration longest_latency = std::chrono::seconds(1);

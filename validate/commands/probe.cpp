@@ -64,7 +64,8 @@ std::vector<const ProbeStage*> stages_of(const std::string& list) {
   return chosen;
 }
 
-/// Returns the output of an earlier call, which this one continues. Throws ConfigError for any other file.
+/// Returns the output of an earlier call, which this one continues; only the header if there is no file. Throws
+/// ConfigError for any other file.
 std::string earlier_output(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) {
     return probe_header();

@@ -52,7 +52,7 @@ double false_alarms_of(const VerdictRequest& request) {
   return *share;
 }
 
-/// Returns the files below a folder, sorted. Throws ConfigError if there are none.
+/// Returns the files below a folder, sorted. Throws ConfigError if there are none, or if the folder cannot be read.
 std::vector<std::string> files_below(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -73,8 +73,8 @@ std::vector<std::string> files_below(const std::string& folder) {
   return files;
 }
 
-/// Returns the paths, with every folder replaced by its files in sorted order. Throws ConfigError for duplicates and
-/// empty folders.
+/// Returns the paths, with every folder replaced by its files in sorted order. Throws ConfigError for duplicates, and
+/// for folders that are empty or cannot be read.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {

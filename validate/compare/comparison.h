@@ -30,7 +30,7 @@ struct ComparedSchedule {
 
   /// Returns "sliced (k=4)".
   [[nodiscard]] std::string name() const;
-  /// Returns measured over predicted. Requires a measurement.
+  /// Returns measured over predicted. Requires a measured time, and a predicted time above 0.
   [[nodiscard]] double ratio() const;
 };
 

@@ -35,8 +35,8 @@ Timeline of_measured_ranks(const Timeline& predicted, const Timeline& measured);
 /// Returns whether both hold the same ops of the same ranks, in the same order.
 bool same_ops(const Timeline& a, const Timeline& b);
 
-/// Compares the times of ops. Both timelines cover one iteration of the program, which has at least one op. Requires
-/// same_ops().
+/// Compares the times of ops. Requires same_ops(), and that both timelines cover one iteration and have at least one
+/// op.
 ComparedOps compared_ops(const Program& program, const Timeline& predicted, const Timeline& measured);
 
 }  // namespace commfuse::validate

@@ -52,7 +52,7 @@ class Board {
   /// Records that the receiver may fetch the data of `at`, the send half of a pull.
   void show(Station at);
   void await_shown(Station at, Station sender, int iteration);
-  /// Records that `mover`, which is `to` or its sender, has moved the data to `to`, and that it began at `begun`.
+  /// Records that `mover`, which is `to` or its sender, has moved the data to `to`, and that the move began at `begun`.
   void deliver(Station mover, Station to, WallTime begun);
   void await_delivered(Station at, int iteration);
   /// Waits until another member has ended the collective of this member.

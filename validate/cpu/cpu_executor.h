@@ -16,8 +16,9 @@
 namespace commfuse::validate {
 
 struct CpuOptions {
-  /// Emulation: every op lasts as long as its cost in `costs`, from when it is posted, and is issued at the simulated
-  /// time. Nothing is computed or moved, and there is no memory. If null, ops do real work.
+  /// Emulation: every op lasts as long as its cost in `costs`, from when it and the ranks that it waits for are ready,
+  /// and is issued at the simulated time. Nothing is computed or moved, and there is no memory. If null, ops do real
+  /// work.
   std::shared_ptr<const Costs> costs{};
   /// Factor by which emulation is slowed down; the reported times are divided by it.
   double dilation = 1.0;
@@ -41,7 +42,8 @@ class CpuExecutor final : public Executor {
 
   /// Aborts under emulation, as does fetch().
   void prepare(std::span<const Matrix<float>> tensors) override;
-  /// Throws Stuck immediately when ops wait for each other in a cycle, and when no op has ended for options.patience.
+  /// Throws Stuck immediately when ops wait for each other in a cycle, and when no op has ended for
+  /// CpuOptions::patience; std::runtime_error when a thread cannot start.
   Execution run(const RunOptions& options) override;
   [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
 

@@ -43,8 +43,8 @@ class GraphBuilder {
   }
 
  private:
-  /// Gives keys that a query does not see a score so low that their weight is zero. The last query is at the position
-  /// of the last key.
+  /// Lowers the scores of keys that a query does not see so far that their weights are zero. The last query is at the
+  /// position of the last key.
   int masked(int scores) {
     const int row = add({.function = GraphFunction::row, .a = scores}, GraphType::int32);
     const int column = add({.function = GraphFunction::column, .a = scores}, GraphType::int32);

@@ -88,8 +88,8 @@ class Calls {
   CallOptions options_;
 };
 
-/// Returns a move inside a rank's memory, without a link, which also converts the dtype. It has no parts if every row
-/// is in its place and the wire changes no value.
+/// Returns a move inside a rank's memory that uses no link and also converts the dtype. It has no parts if every row is
+/// in its place and the wire changes no value.
 MoveCall local_move(const Stack& from, const Stack& to, DType wire);
 
 /// Hands a call to the driver.

@@ -57,7 +57,8 @@ list_nvidia_libraries() {
   done
 }
 
-# Sets `programs` and `libraries`: the packed programs if there is a kit, else those of this tree, which are built now.
+# Sets `programs` and `libraries`. The programs are those in FIRST_RUN_PROGRAMS if it is set, else the packed ones if
+# there is a kit, else those of this tree, which are built now.
 find_programs() {
   programs=${FIRST_RUN_PROGRAMS:-}
   if [[ -z $programs && -x $kit/bin/commfuse-validate ]]; then
@@ -266,8 +267,8 @@ count_stages() {
   done
 }
 
-# Prints the number of seconds that a stage may take: twice the count of the dry run plus the start of its commands, at
-# least 5; without a count, the seconds of the table.
+# Prints the budget of a stage in seconds: twice the count of the dry run plus the start of its commands, at least 5;
+# without a count, the seconds of the table.
 budget_of() {
   awk -v name="$1" -v start="$seconds_to_start" -v default="$(field_of_stage "$1" seconds)" '
     $1 == name { wanted = 2 * ($3 + $4) + start * $5; has_count = 1 }

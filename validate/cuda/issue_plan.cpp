@@ -114,7 +114,7 @@ class IssuePlanner {
     }
   }
 
-  /// Advances every lane that can. Returns false if none can.
+  /// Advances every lane that can or, under a random order, some of them. Returns false if none can.
   bool step() {
     bool moved = false;
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
