@@ -49,8 +49,8 @@ inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 /// Returns why these versions cannot be used with these options, as a sentence; empty if they can.
 std::string refused(const NetworkOptions& options, const NcclVersions& versions);
 
-/// Returns true if memory is registered as symmetric windows: on request, and always for collectives without CTAs and
-/// puts, because NCCL uses kernels with CTAs for other memory.
+/// Returns true if memory is registered as symmetric windows: on request, always for puts, which need windows, and
+/// always for collectives without CTAs, because NCCL uses kernels with CTAs for other memory.
 bool registers_windows(const NetworkOptions& options, const NcclVersions& versions);
 
 /// Returns a sentence for each limitation of these versions that matters with these options.

@@ -26,7 +26,7 @@ void put_move(const Stack& from, const Stack& to, DType wire, Parts& parts) {
   }
 }
 
-/// The rows of a sum that a member computes for all members.
+/// The rows of a sum that one member computes.
 struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -38,8 +38,8 @@ RowRange share_of(std::int64_t rows, std::size_t member, std::size_t members) {
   return {cut(member), cut(member + 1) - cut(member)};
 }
 
-/// Returns one span for each op of each rank, from its first copy to its last. Some copies were traced by the rank's
-/// own process, others by its peers.
+/// Returns one span for each op of each rank, from its first copy or kernel to its last. Some copies were traced by the
+/// rank's own process, others by its peers.
 Timeline merged(const Timeline& spans) {
   std::map<OpHere, OpSpan> by_op;
   for (const OpSpan& span : spans) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy into each other's memory by
-// cudaMemcpy and synchronize by flags in that memory; neither occupies a multiprocessor if the driver uses copy
-// engines. Collectives are copies by all members; sums and changes of dtype are kernels.
+// One GPU per process, all on one machine, without NCCL: rank r is process r. Ranks copy to and from each other's
+// memory by cudaMemcpy and synchronize by flags in that memory; neither occupies a multiprocessor if the driver uses
+// copy engines. Collectives are copies by all members; sums and changes of dtype are kernels.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class PeerExecutor final : public GpuExecutor {
 
   [[nodiscard]] std::string_view name() const override { return "cuda-peer"; }
   /// Throws Stuck if the device does not finish, after releasing all waits of this rank, and std::runtime_error once a
-  /// run in these windows has failed. Makespan and timeline are those of this rank, or those that options.together
+  /// run in these windows has failed. Makespan and timeline are those of this rank, or those that RankOptions::together
   /// combines.
   Execution run(const RunOptions& options) override;
 

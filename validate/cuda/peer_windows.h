@@ -46,10 +46,10 @@ class PeerWindows {
   /// nothing, because another rank may still be copying.
   ~PeerWindows();
 
-  /// Returns a window of at least that size. All ranks must request the same sizes, and end their use, in the same
-  /// order. Before it opens a new window, gives back those that are free but too small. Must not be called under a
-  /// closed gate. Throws std::runtime_error once a window was abandoned: its flags let every wait pass, and other ranks
-  /// may still copy into it.
+  /// Returns a window of at least `size`. All ranks must request the same sizes, and end their use, in the same order.
+  /// Before it opens a new window, gives back those that are free but too small. Must not be called under a closed
+  /// gate. Throws std::runtime_error once a window was abandoned: its flags let every wait pass, and other ranks may
+  /// still copy into it.
   PeerWindow& lend(const PeerSize& size);
   void take_back(PeerWindow& window) { window.is_lent = false; }
   /// Releases all waits of this rank, because a peer was lost, and never again waits for other ranks or lends a window.

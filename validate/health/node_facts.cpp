@@ -150,8 +150,8 @@ void add_pci(const NodeFiles& files, NodeFacts& facts) {
   }
 }
 
-/// Reads the errors from amdgpu's files ras/*_err_count and ras/aca_*, which have lines such as "ue: 0" and "ce: 3"
-/// (kernel documentation, "AMDGPU RAS Support"). Returns nothing for other text.
+/// Returns the uncorrected errors in the text of amdgpu's files ras/*_err_count and ras/aca_*, which have lines such as
+/// "ue: 0" and "ce: 3" (kernel documentation, "AMDGPU RAS Support"). Returns nothing for other text.
 std::optional<std::int64_t> uncorrected_in(const std::string& text) {
   constexpr std::int64_t largest = std::int64_t{1} << 40;
   constexpr std::string_view mark = "ue: ";

@@ -71,8 +71,8 @@ bool look_at_chosen_index(const RdmaPort& port, int index, CheckList& list) {
   return true;
 }
 
-/// Returns true if the port has an address that its peers can use. `is_chosen`: jobs name the index, so NCCL does not
-/// search for one.
+/// Reports a table whose addresses peers or NCCL cannot use. Returns true if there was nothing to report. `is_chosen`:
+/// jobs name the index, so NCCL does not search for one.
 bool look_at_table(const RdmaPort& port, bool is_chosen, CheckList& list) {
   const std::string address =
       fmt::format("give {} an IP address and bring it up (ip address add, ip link set up)", interface_in_words(port));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host functions that launch our kernels. No kernel waits for another virtual rank: kernels only spin until a time or
-// until the host opens the gate. All throw std::runtime_error if a call cannot be run or launched.
+// until the host opens the gate. The functions throw std::runtime_error if a call cannot be run or launched.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -43,7 +43,7 @@ struct SoftmaxCall {
 void launch_softmax(cudaStream_t stream, const SoftmaxCall& call);
 
 /// Moves all parts with kernels of `ctas` CTAs; a paced move ends no earlier than the pace allows. `clock` is eight
-/// bytes of device memory of this stream, for the start of a move that takes several launches.
+/// bytes of device memory of this stream, for the start of a paced move that takes several launches.
 void launch_move(cudaStream_t stream, const MoveCall& call, int ctas, std::int64_t* clock);
 /// Returns true if the bytes are copied unchanged, because neither end has to be converted to the wire's dtype.
 bool keeps_bytes(const MoveCall::Part& part, DType wire);

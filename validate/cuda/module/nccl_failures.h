@@ -32,8 +32,8 @@ class NcclCalls {
 
   [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
 
-  /// Throws std::runtime_error if the call fails, or if it takes longer than `patience`, which aborts the
-  /// communicator.
+  /// Throws std::runtime_error if the call fails or takes longer than `patience`. If the call has not even returned by
+  /// then, aborts the communicator.
   template <class Call>
   void run(ncclComm_t comm, const char* what, const Call& call) {
     run(comm, what, patience_, call);

@@ -37,7 +37,7 @@ class NcclMemory final : public MemorySource {
   void deregister();
   /// Forgets a communicator that no longer exists.
   void forget(ncclComm_t comm);
-  /// Forgets all communicators, which no longer exist.
+  /// Forgets all communicators and registrations, after the communicators have ended.
   void abandon();
 
  private:

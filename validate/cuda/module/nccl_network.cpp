@@ -51,8 +51,8 @@ NcclVersions versions_of(const NcclLibrary& nccl) {
 
 // NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks; only then do NCCL's threads read the environment
 
-/// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence for each variable that
-/// already has a different value.
+/// Sets variables that NCCL reads once, for the first network of a process. Returns a sentence if `options` ask for a
+/// different number of P2P channels from the first network's.
 std::vector<std::string> set_process_variables(const NetworkOptions& options) {
   static const NetworkOptions first = [&] {
     for (const NcclVariable& variable : process_variables(options)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network interface over NCCL. Each lane has its own communicator, so that lanes do not wait for each other.
+// The network interface over NCCL. Each lane has its own communicators, so that lanes do not wait for each other.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,7 @@ struct ProductBatch {
   float scale = 1.0F;
 };
 
-/// Device memory that kernels of one stream use, one after another; two streams never share it.
+/// Device memory that kernels of one stream use, one after another; two streams must not share it.
 struct Workspace {
   void* at = nullptr;
   std::size_t bytes = 0;

@@ -45,7 +45,7 @@ class SharedLibrary {
   /// Returns why the library is not loaded, where it was searched for, and the remedy, in one line; empty if loaded.
   [[nodiscard]] const std::string& absence() const { return absence_; }
 
-  /// Sets `function` to null if the library lacks it.
+  /// Sets `function` to the function named `symbol`; to null if the library lacks it.
   template <class Function>
   void find(Function& function, const char* symbol) const {
     // NOLINTNEXTLINE(*-reinterpret-cast): the purpose of dlsym()
