@@ -3,9 +3,9 @@
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 bench/python_points.py
 
-A point is one schedule of one layer, from a call of commfuse.run with a grid to a NumPy column of its times. Time is
-processor time, parsing included, after a first call that reads files. Without options `run` tries several schedules at
-a point and keeps the best (`variants="best"`), so a row then takes several times as long.
+A point is one schedule of the MLP of one layer, from a call of commfuse.run with a grid to a NumPy column of its times.
+Time is processor time, parsing included, after a first call that reads files. Without options `run` tries several
+schedules at a point and keeps the best (`variants="best"`), so a row then takes several times as long.
 """
 
 import time

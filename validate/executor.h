@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of executors, which run the lowered commands of a program. All executors take the same commands and
-// produce the same bits (T1).
+// The interface of executors, which run the lowered commands of a program. All executors take the same commands, and
+// their results must match an oracle bit for bit (T1; verify.h states the exceptions).
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct ComparedOps {
 /// Returns the spans of `predicted` on the ranks that `measured` has. With virtual ranks, only one rank runs.
 Timeline of_measured_ranks(const Timeline& predicted, const Timeline& measured);
 
-/// Returns whether both hold the same ops of the same ranks, in the same order.
+/// Returns whether `a` and `b` hold the same ops of the same ranks, in the same order.
 bool same_ops(const Timeline& a, const Timeline& b);
 
 /// Compares the times of ops. Requires same_ops(), and that both timelines cover one iteration and have at least one

@@ -73,8 +73,8 @@ struct ProductCall {
 };
 
 /// out = function(inputs), as run_elementwise() defines it. add has any number of inputs, residual two, zero none, all
-/// other functions one. All inputs have the rows of `out`; an input of swiglu has twice the columns of `out`, all other
-/// inputs have the same number.
+/// other functions one. All inputs have as many rows as `out`. An input of swiglu has twice as many columns as `out`;
+/// all other inputs have as many columns as `out`.
 struct FunctionCall {
   Function function = Function::copy;
   Functions functions = Functions::real;

@@ -81,7 +81,7 @@ void look_at_link(const PciLink& link, CheckList& list) {
   }
 }
 
-/// Reports a slot that is slower than the card in it.
+/// Reports a slot that is slower or narrower than the card in it.
 void look_at_slot(const PciLink& link, CheckList& list) {
   const bool is_slow = link.below.max_speed && *link.possible_speed() < *link.below.max_speed;
   const bool is_narrow = link.below.max_width && *link.possible_width() < *link.below.max_width;

@@ -36,8 +36,9 @@ struct Variant {
 /// and Yates).
 std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::uint64_t seed);
 
-/// Fills the makespans of all variants. A variant whose run gets stuck is marked as failed and does not run again; if
-/// other processes take part, Stuck is rethrown instead. `after_round`, if set, is called after every round.
+/// Fills the makespans of all variants and, if `options.traced`, their spans. A variant whose run gets stuck is marked
+/// as failed and does not run again; if other processes take part, Stuck is rethrown instead. `after_round`, if set, is
+/// called after every round.
 void measure(std::span<Variant> variants, const MeasureOptions& options,
              const std::function<void(int done, int rounds)>& after_round = {});
 
@@ -59,7 +60,7 @@ std::string in_words(const NoiseFloor& noise);
 /// Returns "in real time", or "32 times slower; times are divided by that factor".
 std::string pace_in_words(double dilation);
 
-/// Describes the machine this runs on. Unknown properties are "unknown".
+/// Describes the machine this runs on. An unknown processor or system is "unknown".
 Environment this_environment();
 
 }  // namespace commfuse::validate

@@ -68,7 +68,7 @@ class Crew {
   /// Returns the payloads of all processes, by process, on the leader. Throws as perform() does.
   std::vector<Payload> gather(int members, Payload mine);
   /// Returns the leader's payload for this process. All of the first `members` processes must call it; only the
-  /// leader's argument is used, which has a payload for each of them. Throws as perform() does.
+  /// leader's `by_process` is used, which must have a payload for each of them. Throws as perform() does.
   Payload scatter(int members, std::vector<Payload> by_process);
 
   /// The end of the program on all processes. The leader learns how all processes ended, and all exit with the same

@@ -45,8 +45,9 @@ class Launch {
   /// TCP. Throws as crew() does, and std::runtime_error if they do not connect within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
 
-  /// Ends the program after process 0 has printed the errors. Returns the exit code, which is the same on all
-  /// processes. `message` is the text that this process would have printed.
+  /// Disconnects the processes after process 0 has printed the errors. Returns the exit code, which is the same on all
+  /// processes that could agree on one. Does not return, but ends this process, if the processes have lost contact.
+  /// `message` is the text that this process would have printed.
   int leave(int code, const std::string& message);
 
  private:

@@ -30,7 +30,7 @@ AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
 /// Returns softmax(q k^T / sqrt(head)) v, in double. With Functions::integer, returns the sum of (q k) v over the
 /// visible rows, wrapped into [-2, 2]: an integer that every q, k and v affects.
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv);
-/// Returns the same result, rounded to fp32 once.
+/// Returns the result of the function above, rounded to fp32 once.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);
 /// Returns the result for some query rows, which are the rows `at` of the whole matrix. `keys` has the first rows of
 /// the whole matrix, up to the last row that the queries see. Every row has the same bits as in the result of the whole

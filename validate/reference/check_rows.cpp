@@ -55,7 +55,7 @@ Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
-/// Also returns null if the level was not requested.
+/// Returns null if the program was not run, or if the level was not requested.
 template <std::optional<Tally> Verdict::*level, std::int64_t Tally::*number>
 Json value_of_level(const CheckResult& result) {
   const std::optional<Tally>& tally = result.verdict.*level;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: runs the lowered commands of all ranks one after another on real matrices. Slow, simple, deterministic.
-// Every executor must produce the same result, bit for bit, on the same program and data (level T1).
+// An executor must produce the same result, bit for bit, on the same program and data (level T1; verify.h states the
+// exceptions).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@
 namespace commfuse::validate {
 
 /// Arithmetic is fp32, rounded to the buffer's dtype when stored and to the wire's dtype when sent. An op takes effect
-/// at one moment. A GEMM that accumulates adds its whole sum to the existing values. When both ends of an exchange are
-/// ready, the send is read and the receive is written.
+/// at one moment. A GEMM that accumulates adds its whole sum to the existing values. An exchange reads the send and
+/// writes the receive once both ends are ready or, in a push, once the sender is ready.
 class Interpreter final : public Executor {
  public:
   /// Throws std::runtime_error for fp8, which the reference does not store.

@@ -18,8 +18,8 @@ bool can_store(DType dtype);
 /// conversion, and its NaN has neither sign nor payload.
 float stored(DType dtype, float value);
 
-/// Convert elements to and from their memory format: stored(dtype, value) bit for bit, even for NaN. `bytes` holds as
-/// many elements as `values`.
+/// Convert elements to and from their memory format: stored(dtype, value) bit for bit, even for NaN. `bytes` must hold
+/// exactly as many elements as `values`.
 void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
 void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 

@@ -28,8 +28,8 @@ struct Bounded {
 /// the bound.
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
-/// The roundings of one tensor in a schedule. Besides inputs, tensors, Program::unfused and sizes, bounded() and
-/// sums_are_exact() depend on nothing else: programs in which all of these are equal get equal results from both.
+/// The roundings of one tensor in a schedule. bounded() and sums_are_exact() depend only on the roundings, inputs,
+/// tensors, sizes and Program::unfused: programs in which all of these are equal get equal results from both functions.
 struct Roundings {
   Roundoff storage;             ///< roundoff of the coarsest dtype in which values of the tensor are stored
   bool wire_rounds = false;     ///< some wire is coarser than some buffer

@@ -52,7 +52,7 @@ template <class Number>
 Matrix<Number> factor(const Matrix<Number>& input, bool transpose) {
   return transpose ? transposed(input) : input;
 }
-/// Returns the same values in double.
+/// Returns the values of `narrow` in double.
 Matrix<double> widened(const Matrix<float>& narrow);
 
 /// Adds element by element, in the order of the terms, in fp32. Requires at least one term.

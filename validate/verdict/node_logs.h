@@ -42,9 +42,9 @@ struct NodeLogs {
 
 /// Reads all files; files of other formats are reported as unread. Rows that cannot be judged, such as those that do
 /// not fit the machine or the model, are reported in passed_over. If `machine` has a network, sets its number of nodes
-/// to at least that of the largest run. A file that names no host belongs to a host that another file names, if that
-/// host's name is a folder on the file's path, or the file's name up to its first dot: node-7/dcgm.json,
-/// node-7.dcgm.json. Otherwise it is a node of its own.
+/// to at least that of the largest run. A file of nvbandwidth or dcgmi diag that names no host belongs to a host that
+/// another file names, if that host's name is a folder on the file's path, or the file's name up to its first dot:
+/// node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);
 
 }  // namespace commfuse::validate
