@@ -28,8 +28,8 @@ struct CopyProgram {
 };
 
 /// Returns the programs of a plan. The op is nvbandwidth's test, such as "device_to_device_memcpy_read_ce". `rank` is
-/// the GPU that issues the copy, which is the row of nvbandwidth's matrix, and `peer` is the other GPU; copies with the
-/// host have no peer. Skips pairs of GPUs that cannot access each other.
+/// the GPU that issues the copy (the row of nvbandwidth's matrix), and `peer` is the other GPU; copies with the host
+/// have no peer. Skips pairs of GPUs that cannot access each other.
 std::vector<CopyProgram> copy_programs(const CopyPlan& plan, const Copier& copier);
 
 /// Checks that the bytes of every program arrive, and times every program as often as the options require, in random

@@ -32,7 +32,7 @@ MicroProgram product_alone(std::int32_t ranks, const GemmSize& size);
 
 /// Returns a kernel with one or two inputs that reads and writes at most `traffic` bytes in total: as many whole rows
 /// of 256 elements as fit. The function may be copy, add (with two inputs), gelu, swiglu, norm or residual. Requires
-/// enough traffic for one row.
+/// `traffic` to suffice for one row.
 MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic);
 
 /// Returns an exchange in which every rank sends `bytes` to the next rank and receives the same number of bytes.

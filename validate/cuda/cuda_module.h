@@ -47,8 +47,8 @@ class CudaModule {
   /// the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                          const NetworkOptions& options) const = 0;
-  /// Returns a copier for all GPUs that devices() counts, which waits up to `patience` for copies to end. Plugins of
-  /// tests may lack it.
+  /// Returns a copier for all GPUs that devices() counts. The copier waits up to `patience` for copies to end. Plugins
+  /// of tests may lack it.
   [[nodiscard]] virtual std::unique_ptr<Copier> make_copier(Duration /*patience*/) const {
     throw std::runtime_error("this plugin cannot time copies between GPUs");
   }

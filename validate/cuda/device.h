@@ -121,7 +121,7 @@ class ScratchRoom {
   std::vector<Address> bases_;
 };
 
-/// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver must outlive it.
+/// The buffers of some ranks: the i-th of `ranks` is at place i. Program, sizes and driver must outlive this object.
 class DeviceMemory {
  public:
   /// Uses the caller's memory at `at`, which must be large enough; without `at`, allocates its own.

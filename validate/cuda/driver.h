@@ -129,8 +129,8 @@ struct DeviceLink {
   Pace pace{};   ///< Pace of a paced link.
 };
 
-/// Copies every part's `from` to its `to`, which has the same numbers of rows and columns. Bytes are unchanged if both
-/// dtypes are the dtype of the wire; otherwise values are rounded to the wire's dtype and then to the target's.
+/// Copies every part's `from` to its `to`, which must have the same numbers of rows and columns. Bytes are unchanged if
+/// both dtypes are the dtype of the wire; otherwise values are rounded to the wire's dtype and then to the target's.
 struct MoveCall {
   struct Part {
     Panel from, to;
@@ -307,7 +307,7 @@ class Network {
 
   // Operations in the order of a stream. Operations on one communicator follow each other, even on different streams.
 
-  /// Issues all messages as one group. Requires a communicator of all ranks.
+  /// Issues all messages as one group. Requires `communicator` to have all ranks.
   virtual void exchange(std::size_t communicator, StreamId stream, std::span<const MessageEnd> sends,
                         std::span<const MessageEnd> receives) = 0;
   /// Requires contiguous `in` and `out`; all_to_all has equal parts, one for each member.

@@ -246,7 +246,7 @@ run_interference() { probe interference; }
 run_partitions() { probe partitions; }
 run_pinned() { probe pinned; }
 
-# Prints the largest number of CTAs of a copying kernel, which leaves at least half of the multiprocessors to GEMMs.
+# Prints the largest number of CTAs for a copying kernel. It leaves at least half of the multiprocessors to GEMMs.
 link_ctas_limit() {
   local half=$((multiprocessors / 2))
   printf '%s\n' "$((half < max_link_ctas ? half : max_link_ctas))"

@@ -21,8 +21,8 @@ struct IssueOptions {
   /// Fills buffers with random values at the start, so that prepare() is not needed: for timing at full size.
   bool random_data = false;
   /// Overwrites the second-level cache before every iteration, because in a model other layers run before an op uses
-  /// its weights again. The makespan of a run of one iteration excludes this; longer runs include the overwrites
-  /// between their iterations.
+  /// its weights again. The makespan of a run of one iteration excludes the overwrite; longer runs include the
+  /// overwrites between their iterations.
   bool cold_level2 = false;
   Duration patience = std::chrono::seconds(60);
   /// Address of the executor's buffers. If it is not set, the executor allocates its own memory.

@@ -77,7 +77,7 @@ bool packs(const Program& program, const Op& op);
 /// Returns true if the output of an op that communicates has a dtype other than its wire's.
 bool unpacks(const Program& program, const Op& op);
 
-/// `commands` must be those of the rank. Requires a program without peer_findings().
+/// `commands` must be those of the rank. Requires peer_findings() to return none for `program`.
 PeerPlan peer_plan(const Program& program, const PeerFlags& flags, Rank rank, std::span<const Command> commands);
 
 /// Returns the reasons why this program cannot run with copies between peers, one sentence each.

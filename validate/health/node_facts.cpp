@@ -239,7 +239,8 @@ CongestionFacts congestion_at(const NodeFiles& files, const fs::path& port, cons
   return facts;
 }
 
-/// Returns NCCL_IB_GID_INDEX from a file of NCCL, which has one variable with its value per line; "#" begins a comment.
+/// Returns NCCL_IB_GID_INDEX from the text of an NCCL configuration file, which has one variable with its value per
+/// line; "#" begins a comment.
 std::optional<int> gid_index_in(const std::string& text) {
   constexpr std::string_view key = "NCCL_IB_GID_INDEX=";
   for (std::size_t at = 0; at < text.size();) {

@@ -58,7 +58,7 @@ class PayloadWriter {
     bytes_.insert(bytes_.end(), first, first + sizeof(Value));
   }
   void put_text(const std::string& text);
-  /// Requires values that are already rounded to the dtype.
+  /// Requires the values of `matrix` to be rounded to `dtype` already.
   void put_matrix(DType dtype, const Matrix<float>& matrix);
   [[nodiscard]] Payload take() { return std::move(bytes_); }
 

@@ -16,8 +16,8 @@ namespace commfuse::validate {
 void require_runnable(const ScheduleFile& file);
 
 /// Returns sizes as checked_sizes() does, with contracted dimensions shortened until integer data stays exact. Throws
-/// ConfigError if it never stays exact, or if heads cannot be whole. Requires a file that passed require_runnable(),
-/// and a program that passed check_program().
+/// ConfigError if it never stays exact, or if heads cannot be whole. Requires `file` to have passed require_runnable(),
+/// and its program to have passed check_program().
 std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed);
 
 }  // namespace commfuse::validate

@@ -21,8 +21,8 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
                      const RunOptions& options);
 void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
                    const RunOptions& options);
-/// Returns the data of a command's send half, rounded to the wire's dtype. Requires a command that sends and is not a
-/// credit.
+/// Returns the data of a command's send half, rounded to the wire's dtype. Requires the command of `from` to send, and
+/// not to be a credit.
 Matrix<float> sent_by(const Program& program, const Memory& memory, const Place& from);
 /// Moves data from the send half of one command to the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);

@@ -63,7 +63,7 @@ class Memory {
   [[nodiscard]] Rows<const float> rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const;
   /// Returns the operand's own memory if it is one rectangle of fp32; nothing otherwise.
   [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);
-  /// Requires the value to have the rows and columns of the stacked rectangles.
+  /// Requires `value` to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
   /// Copies the bytes of one operand to another with the same rows and columns, which may be stacked differently.
   /// Requires that all rectangles of both have the same dtype, and that source and target do not overlap.
@@ -89,7 +89,7 @@ class Memory {
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
   /// Iterates over the rows of an operand.
   class RowWalk;
-  /// Returns the rows and columns of the whole operand. Requires a rectangle.
+  /// Returns the rows and columns of the whole operand. Requires `operand` to have a rectangle.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> extents_of(std::span<const Rectangle> operand) const;
   void read_into(Rank rank, std::span<const Rectangle> operand, std::span<float> values) const;
 

@@ -43,7 +43,7 @@ float to_fp8(float value) {
   return std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
 }
 
-/// Requires a value that fp8 holds, or NaN; every NaN becomes NVIDIA's canonical one.
+/// Requires `value` to be exact in fp8, or NaN; every NaN becomes NVIDIA's canonical one.
 std::uint8_t fp8_bits(float value) {
   if (std::isnan(value)) {
     return 0x7f;
@@ -84,7 +84,7 @@ std::uint16_t bf16_bits(float value) {
 
 float from_bf16_bits(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); }
 
-/// Requires a value that fp16 holds, or NaN.
+/// Requires `value` to be exact in fp16, infinite, or NaN.
 std::uint16_t fp16_bits(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);

@@ -14,7 +14,7 @@
 namespace commfuse::validate {
 
 /// Returns every tensor, indexed by TensorId: computed from its definition in fp32, and rounded to its dtype when
-/// stored. `inputs` holds the input tensors, as input_data() returns them.
+/// stored. `inputs` must hold the input tensors, as input_data() returns them.
 std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, std::vector<Matrix<float>> inputs,
                                    Functions functions);
 

@@ -73,7 +73,7 @@ bool cuts_no_sum(const Program& program);
 /// rounding.
 bool has_collective_sums(const Program& program);
 
-/// Throws Stuck if the program does not finish. Requires a program whose exchanges match, and sizes for which
+/// Throws Stuck if the program does not finish. Requires `program` to have matching exchanges, and `sizes` for which
 /// integer_data() keeps its sums exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
 

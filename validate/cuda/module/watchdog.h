@@ -21,8 +21,8 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
   ~Watchdog();
 
-  /// Runs `call`, which must not throw. If it takes longer than `patience`, runs `rescue`, which must make `call`
-  /// return, in another thread. Returns whether `rescue` was run; if so, it has ended.
+  /// Runs `call`, which must not throw. If `call` takes longer than `patience`, runs `rescue` in another thread;
+  /// `rescue` must make `call` return. Returns whether `rescue` was run; if so, it has ended.
   template <class Call>
   [[nodiscard]] bool watch(Duration patience, std::function<void()> rescue, const Call& call) {
     begin(patience, std::move(rescue));
