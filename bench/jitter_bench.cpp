@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the cost of a draw, and of building the tables. The bar is 4 ns per (op, rank, sample) with AVX2, including
-// Philox, table and rounding, for 64 ranks and 16 samples at a time. To find a problem, compare the default jitter with
-// jitter without stalls.
+// Philox, table and rounding, for 64 ranks and 16 samples at a time. To find a problem, compare the times with and
+// without stalls.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of nccl-tests and rccl-tests, records of commfuse-validate bench, matrices of nvbandwidth and results of dcgmi
-// diag, sorted by node.
+// Logs of nccl-tests and rccl-tests, records of commfuse-validate bench and links --copies, matrices of nvbandwidth and
+// results of dcgmi diag, sorted by node.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct NodeLog {
   std::vector<MeasuredMessage> rows;
   std::vector<std::string> wrong_results;  ///< "all_reduce.txt: line 14: 3 elements were wrong"
   std::vector<std::string> nccl_versions;  ///< Each once, as far as logs state it.
-  std::vector<CopyTable> copies;           ///< From nvbandwidth.
+  std::vector<CopyTable> copies;           ///< From nvbandwidth and records of links --copies.
   std::vector<ToolFinding> findings;       ///< From nvbandwidth and dcgmi diag.
   bool has_passed_tests = false;           ///< From dcgmi diag.
 };
@@ -42,7 +42,7 @@ struct NodeLogs {
 
 /// Reads all files; files of other formats are reported as unread. Rows that cannot be judged, such as those that do
 /// not fit the machine or the model, are reported in passed_over. If `machine` has a network, sets its number of nodes
-/// to at least that of the largest run. A file of nvbandwidth or dcgmi diag that names no host belongs to a host that
+/// to at least that of the largest run. A file of copies or of dcgmi diag that names no host belongs to a host that
 /// another file names, if that host's name is a folder on the file's path, or the file's name up to its first dot:
 /// node-7/dcgm.json, node-7.dcgm.json. Otherwise it is a node of its own.
 NodeLogs read_node_logs(const std::vector<std::string>& files, NodeBy by, Machine& machine);

@@ -31,7 +31,7 @@ struct NodeVerdict {
 /// The median node of a fleet.
 struct FleetVerdict {
   std::size_t nodes = 0;
-  Judgement median;     ///< Against the machine.
+  Judgement median;     ///< Against the machine, or against VerdictOptions::healthy.
   double spread = 0.0;  ///< Standard deviation of ln(time) between nodes.
 };
 
