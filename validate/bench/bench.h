@@ -48,7 +48,7 @@ struct BenchOptions {
 };
 
 struct BenchResult {
-  std::vector<MicroBenchmark> measured;  ///< In the order of the programs, without those that failed.
+  std::vector<MicroBenchmark> measured;  ///< In the order of the programs, without those that have no samples.
   std::vector<std::string> failures;     ///< A sentence for each program that could not be measured.
 };
 

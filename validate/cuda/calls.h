@@ -41,7 +41,7 @@ class Scratch {
   void reset() { used_ = 0; }
   /// Raises highest() to at least `bytes`.
   void grow_to(Bytes bytes) { highest_ = std::max(highest_, bytes.count); }
-  /// Returns the largest number of bytes that were in use at the same time.
+  /// Returns the largest number of bytes that were in use at the same time or passed to grow_to().
   [[nodiscard]] Bytes highest() const { return {highest_}; }
   [[nodiscard]] Address base() const { return base_; }
 

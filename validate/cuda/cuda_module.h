@@ -32,7 +32,7 @@ class CudaModule {
   /// Returns the version and revision of the module's sources; the program refuses a module whose id differs from its
   /// own.
   [[nodiscard]] virtual const char* build_id() const = 0;
-  /// Returns the number of devices that the driver shows. Throws if there is no driver.
+  /// Returns the number of devices that the driver shows. Throws if there is no driver, or if it is too old.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
   /// Returns access from the driver's device to devices of other processes of this machine, which need not be visible
