@@ -18,7 +18,7 @@ std::string work_of(const Program& program);
 /// Returns the dtypes of the program's GEMMs and attention, in the order of all_dtypes.
 std::vector<DType> product_dtypes(const Program& program);
 
-/// Returns true if every rank ends with all complete sums of a GEMM whose k is split over the ranks.
+/// Returns true if GEMMs compute partial sums over k, and every rank ends with the whole result.
 bool reduces_all(const Program& program);
 
 }  // namespace commfuse

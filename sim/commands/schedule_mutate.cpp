@@ -67,7 +67,7 @@ class Line {
 };
 
 /// Throws ConfigError for a file whose ranks together have too many values to keep. The proof of the file may not have
-/// rejected it, because a proof for rank 0 can hold for all ranks.
+/// rejected it: the limit of a proof is higher, and can apply to rank 0 alone.
 void require_small_file(const ScheduleFile& file) {
   if (!all_ranks_within(file.program, max_effort_kept)) {
     throw ConfigError(

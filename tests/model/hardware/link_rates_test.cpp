@@ -32,8 +32,8 @@ Machine two_fitted_nodes() {
 }
 
 TEST(WithLinkRates, KeepsLatenciesAndOwnCopies) {
-  // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 us on a link twice as fast. An all-gather among four moves 8 MB:
-  // 6 MB on the wire take 30 us, then 15; the rank's own 2 MB take 20 us to copy on any link.
+  // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 us on a link twice as fast. An all-gather of 8 MB by four takes
+  // 10 us of latency, 30 us for 6 MB on the wire (15 us on the faster link) and 20 us to copy the rank's own 2 MB.
   const Machine machine = two_fitted_nodes();
   const Machine fast = with_link_rates(machine, {.node = 2.0});
   EXPECT_EQ(p2p_time(peer_between(machine, 0, 1), Bytes{1'000'000}), Duration{15us});
@@ -52,8 +52,8 @@ TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeSeparately) {
 }
 
 TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
-  // 200 GB/s inside and 40 across. Links at a tenth of their rate leave 20; a network ten times as fast is limited to
-  // 200.
+  // Collectives reach 200 GB/s inside a node and 40 across nodes. With links inside at a tenth of their rate, 20 remain
+  // across nodes; a network ten times as fast is limited to 200.
   const Machine machine = two_fitted_nodes();
   const auto across = [&](LinkRates rates) {
     return collective_over(with_link_rates(machine, rates), 0, 8).rate.value;
