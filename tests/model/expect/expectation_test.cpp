@@ -182,7 +182,7 @@ TEST(MachineChange, ALowClockSlowsWhatSmsUnpack) {
 }
 
 /// A100's reduce-scatter adds a rank's own share at a rate of its own: 5% of the time of a large message.
-TEST(MachineChange, FewerCtasAndClocksSlowTheSumOfTheOwnShare) {
+TEST(MachineChange, FewerCtasAndLowClocksSlowTheSumOfTheOwnShare) {
   const Machine machine = load_machine("a100-sxm-80");
   const Message scatter{.op = LinkOp::reduce_scatter, .gpus = 8, .nodes = 1, .bytes = {64 * gib}};
   const double seconds = to_seconds(message_time(machine, scatter));
