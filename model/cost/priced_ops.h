@@ -25,7 +25,8 @@ GemmSize priced_gemm(const GemmShape& gemm, const Sizes& sizes, const PriceOptio
 /// Returns the bytes that an elementwise op reads and writes.
 Bytes priced_traffic(const ElementwiseShape& elementwise, const Sizes& sizes, const PriceOptions& options);
 
-/// Marks in `marked` the provenances of the parameters that set the time of a GEMM whose program has this dtype.
+/// Marks in `marked` the provenances of the parameters that set the time of a GEMM. `dtype` is its dtype in the
+/// program, which options.gemm_dtype overrides.
 void mark_gemm(const Accelerator& accelerator, DType dtype, const PriceOptions& options, Provenances& marked);
 
 /// Marks in `marked` the provenances for the GEMMs of unfused attention, which have this dtype under all options.

@@ -87,7 +87,7 @@ std::vector<SiteKind> kinds_of(Scope scope);
 /// Returns true if the scope is a backward pass.
 bool is_backward(Scope scope);
 
-/// Returns true for a GEMM whose weight the experts of a bare mixture (bare_mlp.h) replace.
+/// Returns true if the scope is one GEMM of a bare mixture (bare_mlp.h), whose experts hold its weights.
 bool is_expert_gemm(Scope scope, const Transformer& model);
 
 /// Returns true if the scope contains the attention core, whose FLOPs are counted under the causal mask.

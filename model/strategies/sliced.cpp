@@ -16,8 +16,8 @@
 //             comm                   |ar0|ar1|ar2|ar3|            contiguous part of all tokens
 //
 // Let r = T_coll(V/k) be the time of the collective of one slice, V being the bytes of all slices, and c' the time of
-// one slice's GEMM. The makespan is c' + (k-1) max(c', r) + r; mlp_ar adds its ops before and after the slices. One
-// rank has nothing to hide, so its GEMM is whole.
+// one slice's GEMM. The makespan is c' + (k-1) max(c', r) + r; mlp_ar adds its ops before and after the slices (in its
+// diagram, r is the residual and n the norm). One rank has nothing to hide, so its GEMM is whole.
 //
 // In ag_gemm and gemm_rs, a slice holds rows of every shard. `strided` GEMMs read and write these rows in place.
 // `copied` GEMMs work on contiguous rows, as in CoC: before gemm_rs the whole input is shuffled into slices

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t empty = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t fewest_slots = 256;
-/// 8 MiB: the million points of configs/sweeps/million.yaml need 1 MiB at each rate of links, and 6 MiB with
+/// 8 MiB: in configs/sweeps/million.yaml, the points of one model at one rate of links need 1 MiB, or 6 MiB with
 /// uncertainty. When this limit is reached, everything is forgotten, because grids rarely return to such old points.
 constexpr std::size_t most_words = std::size_t{1} << 20;
 

@@ -30,7 +30,7 @@ class Record {
 struct Node {
   Work work;
   std::vector<std::size_t> after;
-  std::size_t chain = 0;  // number of the stream from which it was captured
+  std::size_t chain = 0;  // index in Capture::streams of the stream from which it was captured
 };
 
 /// A running or former capture.
@@ -75,7 +75,7 @@ struct CUstream_st {
   std::condition_variable changed;
   std::deque<software_gpu::Work> queue;
   std::size_t works = 0;  // queued and running work items
-  std::int64_t time = 0;  // stated clock, written by its own thread
+  std::int64_t time = 0;  // stated clock (costs.cpp); only the stream's thread uses it
 
   // Guarded by captures_mutex().
   std::shared_ptr<software_gpu::Capture> capture;

@@ -35,14 +35,14 @@ inline constexpr std::array<UnaryFunction, 8> unary_functions{{{"exp", exp, expl
                                                                {"erf", erf, erfl, -6.0, 6.0, 1},
                                                                {"erfc", erfc, erfcl, -6.0, 27.2, 2}}};
 
-/// Draws arguments by exact arithmetic, so that they are the same on every machine.
+/// Draws arguments by IEEE arithmetic alone, so that they are the same on every machine.
 class Arguments {
  public:
   explicit Arguments(std::uint64_t seed) : words_(seed) {}
 
   double uniform(double low, double high) { return low + static_cast<double>(words_() >> 11) * 0x1p-53 * (high - low); }
 
-  /// Returns an argument, which with equal probability is uniform or uniform divided by a power of two.
+  /// Returns a uniform argument, which with probability 1/2 is divided by a random power of two and then clamped.
   double inside(double low, double high) {
     const double value = uniform(low, high);
     const double scaled = std::ldexp(value, -static_cast<int>(words_() % 60));
@@ -56,7 +56,8 @@ class Arguments {
 inline double from_bits(std::uint64_t bits) { return std::bit_cast<double>(bits); }
 inline std::uint64_t to_bits(double value) { return std::bit_cast<std::uint64_t>(value); }
 
-/// Returns the distance between two numbers, counted in doubles. Requires that neither is NaN.
+/// Returns the distance between two numbers, counted in doubles. Requires that neither is NaN, and that both have the
+/// same sign or are below 2 in magnitude.
 inline std::uint64_t doubles_between(double a, double b) {
   const auto ordinal = [](double value) {
     const auto magnitude = static_cast<std::int64_t>(to_bits(std::abs(value)));
